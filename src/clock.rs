@@ -1,0 +1,131 @@
+//! The only reader of time.
+//!
+//! Goes in: nothing, or a virtual now. Comes out: nanoseconds since the clock was made, the wall clock
+//! for names and headers, and the CPU time this process has used. A virtual clock moves only when
+//! somebody waits on it, so whatever runs on it is deterministic and takes no time.
+//! No other module may name `Instant` or `SystemTime`.
+
+use crate::model::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A clock that starts at zero.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    /// The machine's monotonic clock.
+    Real {
+        /// When the clock was made.
+        origin: Instant,
+    },
+    /// Moves only by [`Clock::wait_until`]; shared by all its clones.
+    Virtual {
+        /// Nanoseconds since the clock was made.
+        now: Arc<AtomicU64>,
+    },
+}
+
+impl Clock {
+    /// A clock on the machine's time, at zero now.
+    #[must_use]
+    pub fn real() -> Self {
+        Self::Real { origin: Instant::now() }
+    }
+
+    /// A clock that stands at zero until somebody waits on it.
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self::Virtual { now: Arc::new(AtomicU64::new(0)) }
+    }
+
+    /// True if waiting on this clock takes no real time.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        matches!(self, Self::Virtual { .. })
+    }
+
+    /// Nanoseconds since the clock was made.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        match self {
+            Self::Real { origin } => nanos(origin.elapsed()),
+            Self::Virtual { now } => Nanos(now.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Waits until `due`: sleeps on real time, jumps on virtual time.
+    pub fn wait_until(&self, due: Nanos) {
+        match self {
+            Self::Real { .. } => std::thread::sleep(Duration::from_nanos(due.since(self.now()).0)),
+            Self::Virtual { now } => {
+                now.fetch_max(due.0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The CPU time, user and system, that all threads of this process have used.
+#[must_use]
+pub fn process_cpu() -> Nanos {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Nanos(u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(spent.tv_nsec).unwrap_or(0))
+}
+
+/// What one reading of the real clock costs, in nanoseconds: the mean of a thousand.
+#[must_use]
+pub fn read_cost_ns() -> f64 {
+    const READINGS: u32 = 1000;
+    let start = Instant::now();
+    for _ in 0..READINGS {
+        std::hint::black_box(Instant::now());
+    }
+    nanos(start.elapsed()).0 as f64 / f64::from(READINGS)
+}
+
+/// Local wall-clock time as `yyyy-mm-ddThh:mm:ss` with its offset from UTC, for headers.
+#[must_use]
+pub fn wall_time() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+/// Local wall-clock time as `yyyymmdd_hhmm`, for the names of Orion's files.
+#[must_use]
+pub fn file_stamp() -> String {
+    jiff::Zoned::now().strftime("%Y%m%d_%H%M").to_string()
+}
+
+/// A seed that differs from run to run: nanoseconds since 1970.
+#[must_use]
+pub fn fresh_seed() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| nanos(since).0)
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    // As `as_nanos`, without going through 128 bits: a second's worth matters in the loop.
+    Nanos(duration.as_secs() * 1_000_000_000 + u64::from(duration.subsec_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_time_moves_only_forward_and_only_by_waiting() {
+        let clock = Clock::simulated();
+        let same = clock.clone();
+        assert_eq!(clock.now(), Nanos(0));
+        same.wait_until(Nanos::from_secs(3600));
+        assert_eq!(clock.now(), Nanos::from_secs(3600));
+        clock.wait_until(Nanos(1));
+        assert_eq!(clock.now(), Nanos::from_secs(3600));
+    }
+
+    #[test]
+    fn real_time_goes_on() {
+        let clock = Clock::real();
+        let before = clock.now();
+        clock.wait_until(before.plus(Nanos::from_millis(1)));
+        assert!(clock.now() >= before.plus(Nanos::from_millis(1)));
+    }
+}

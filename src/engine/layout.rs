@@ -1,0 +1,136 @@
+//! How several files form one volume.
+//!
+//! Goes in: a byte offset in the volume. Comes out: which member, and the offset in it. Every byte of the volume is
+//! exactly one byte of one member. An I/O never straddles two members: what is left over at the end of
+//! a member, less than one *grain*, belongs to no volume.
+
+use crate::model::{Bytes, Error, Layout};
+
+/// The members of a volume, as arithmetic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeMap {
+    layout: Layout,
+    /// Where each member ends in a concatenation; for a stripe set, the sizes do not matter one by one.
+    ends: Vec<u64>,
+    usable: u64,
+}
+
+impl VolumeMap {
+    /// A volume of members of `sizes` bytes, for I/Os of which the largest is `grain` bytes.
+    ///
+    /// # Errors
+    /// A member has no room for two I/Os, or a stripe is not a multiple of the largest I/O.
+    pub fn new(sizes: &[u64], layout: Layout, grain: u64) -> Result<Self, Error> {
+        let stripe = match layout {
+            Layout::Concat => grain,
+            Layout::Stripe { stripe } => stripe.0,
+        };
+        if stripe == 0 || !stripe.is_multiple_of(grain) {
+            return Err(Error::asked(
+                format!("a stripe of {} would cut I/Os of {} in two", Bytes(stripe), Bytes(grain)),
+                "make the stripe a multiple of the largest I/O",
+            ));
+        }
+        let whole = |size: u64| size / stripe * stripe;
+        let ends: Vec<u64> = match layout {
+            Layout::Concat => sizes
+                .iter()
+                .scan(0, |end, size| {
+                    *end += whole(*size);
+                    Some(*end)
+                })
+                .collect(),
+            Layout::Stripe { .. } => {
+                // Turns go on as long as every member can take part: the smallest one decides.
+                let least = sizes.iter().copied().min().map_or(0, whole);
+                (1..=sizes.len() as u64).map(|members| members * least).collect()
+            }
+        };
+        let usable = ends.last().copied().unwrap_or(0);
+        Ok(Self { layout, ends, usable })
+    }
+
+    /// Bytes of the volume.
+    #[must_use]
+    pub fn usable(&self) -> u64 {
+        self.usable
+    }
+
+    /// Where member `index` begins in a concatenation.
+    #[must_use]
+    pub fn start_of(&self, index: usize) -> u64 {
+        index.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// The member that holds the byte at `offset`, and its offset there.
+    #[inline]
+    #[must_use]
+    pub fn locate(&self, offset: u64) -> (usize, u64) {
+        if let [_] = self.ends[..] {
+            return (0, offset);
+        }
+        match self.layout {
+            Layout::Concat => {
+                let member = self.ends.partition_point(|end| *end <= offset);
+                (member, offset - self.start_of(member))
+            }
+            Layout::Stripe { stripe } => {
+                let members = self.ends.len() as u64;
+                let (turn, within) = (offset / stripe.0, offset % stripe.0);
+                #[expect(clippy::cast_possible_truncation, reason = "below the number of members")]
+                let member = (turn % members) as usize;
+                (member, turn / members * stripe.0 + within)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_concatenation_leaves_out_what_would_be_cut_in_two() {
+        let map = VolumeMap::new(&[1000, 300, 500], Layout::Concat, 200).unwrap();
+        assert_eq!(map.usable(), 1000 + 200 + 400);
+        assert_eq!(map.locate(999), (0, 999));
+        assert_eq!(map.locate(1000), (1, 0));
+        assert_eq!(map.locate(1200), (2, 0));
+    }
+
+    #[test]
+    fn stripes_take_turns() {
+        let map = VolumeMap::new(&[1000, 900], Layout::Stripe { stripe: Bytes(400) }, 200).unwrap();
+        assert_eq!(map.usable(), 1600);
+        assert_eq!(
+            [0, 400, 800, 1200, 1300].map(|offset| map.locate(offset)),
+            [(0, 0), (1, 0), (0, 400), (1, 400), (1, 500)]
+        );
+    }
+
+    #[test]
+    fn a_stripe_smaller_than_an_io_is_refused() {
+        let error = VolumeMap::new(&[1 << 20], Layout::Stripe { stripe: Bytes(4096) }, 8192).unwrap_err();
+        assert_eq!(error.exit_status(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_of_the_volume_is_one_block_of_one_member(
+            sizes in prop::collection::vec(0u64..4000, 1..6), turns in 1u64..4, striped in any::<bool>()
+        ) {
+            let grain = 100;
+            let layout = if striped { Layout::Stripe { stripe: Bytes(turns * grain) } } else { Layout::Concat };
+            let map = VolumeMap::new(&sizes, layout, grain).unwrap();
+            let mut seen = BTreeSet::new();
+            for block in 0..map.usable() / grain {
+                let (member, offset) = map.locate(block * grain);
+                prop_assert!(offset + grain <= sizes[member], "block {block} ends outside member {member}");
+                prop_assert_eq!(map.locate(block * grain + grain - 1), (member, offset + grain - 1));
+                prop_assert!(seen.insert((member, offset)));
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The program: parse, call one verb, return its exit status.
+
+fn main() {}

@@ -1,0 +1,59 @@
+//! Why a request was not carried out, in words for the person who made it.
+
+use std::fmt;
+
+/// A refusal or a failure. Both carry a sentence that names the thing and its value, and a cure.
+///
+/// Operations that fail while measuring are not errors: they are data, see
+/// [`Outcome::Failed`](super::Outcome::Failed).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The request makes no sense, or is not allowed; nothing was opened or written. Exit status 2.
+    Asked {
+        /// What is wrong: the thing and its value.
+        what: String,
+        /// What to do about it; empty when `what` says it all.
+        cure: String,
+    },
+    /// The request makes sense and could not be carried out. Exit status 1.
+    Failed {
+        /// What could not be done, and what the system said.
+        what: String,
+        /// What to do about it; empty when nothing is known.
+        cure: String,
+    },
+}
+
+impl Error {
+    /// A request that makes no sense.
+    pub fn asked(what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Asked { what: what.into(), cure: cure.into() }
+    }
+
+    /// A request that could not be carried out.
+    pub fn failed(what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), cure: cure.into() }
+    }
+
+    /// The process's exit status for this error: 1 could not, 2 asked wrongly.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Asked { .. } => 2,
+            Self::Failed { .. } => 1,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Asked { what, cure } | Self::Failed { what, cure }) = self;
+        f.write_str(what)?;
+        if !cure.is_empty() {
+            write!(f, "\n  cure: {cure}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,164 @@
+//! What was seen of the host and of the targets: facts, kept in the journal with every run.
+
+use super::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The machine a run was made on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Node name.
+    pub name: String,
+    /// Kernel release, as `uname -r`.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs this process may run on.
+    pub cpus: u32,
+    /// Main memory.
+    pub memory: Bytes,
+    /// The kernel's clock source: `tsc` is fast; `hpet` and others cost more a reading.
+    pub clock_source: String,
+    /// Nanoseconds one reading of the clock takes, measured.
+    pub clock_read_ns: f64,
+    /// Limits that decide what can be outstanding.
+    pub limits: LimitFacts,
+}
+
+/// Limits of the process and of the system.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitFacts {
+    /// Asynchronous I/Os the system allows, all processes together (`fs.aio-max-nr`).
+    pub aio_max: u64,
+    /// Of those, how many are reserved now (`fs.aio-nr`).
+    pub aio_used: u64,
+    /// Memory the process may lock (`RLIMIT_MEMLOCK`); none = unlimited.
+    pub locked_memory: Option<Bytes>,
+    /// Files the process may have open (`RLIMIT_NOFILE`); none = unlimited.
+    pub open_files: Option<u64>,
+    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; none where the kernel has no such switch.
+    pub io_uring_disabled: Option<u64>,
+}
+
+/// What a target is made of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetFacts {
+    /// The target in the words it was asked for.
+    pub name: String,
+    /// Bytes that operations can reach.
+    pub usable: Bytes,
+    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`.
+    pub members: Vec<VolumeMember>,
+}
+
+/// One file or device of a volume.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VolumeMember {
+    /// As asked for.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its whole size.
+    pub bytes: Bytes,
+    /// Direct I/O must be a multiple of this many bytes, in offset, length and memory.
+    pub alignment: u32,
+    /// Type of the filesystem that a file lies in, such as `ext4`.
+    pub filesystem: Option<String>,
+    /// Mount options of that filesystem.
+    pub mount_options: Option<String>,
+    /// How much of a file was ever written; none where the filesystem cannot tell, and for devices.
+    pub extents: Option<Extents>,
+    /// Major and minor number of the block device that it is, or that its filesystem is on; none for memory filesystems.
+    pub device_number: Option<(u32, u32)>,
+    /// The whole disks below.
+    pub devices: Vec<BlockDevice>,
+}
+
+/// A regular file or a block device; nothing else can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A block device.
+    Device,
+}
+
+/// How the bytes of a file are backed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extents {
+    /// Extents the filesystem keeps for the file.
+    pub count: u64,
+    /// Bytes backed by written blocks.
+    pub written: Bytes,
+    /// Bytes allocated and never written: reads are answered with zeros, without the device.
+    pub unwritten: Bytes,
+    /// Bytes not allocated: likewise.
+    pub holes: Bytes,
+}
+
+/// A block device and the settings of its queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// The kernel's name, such as `nvme0n1`; a partition's whole disk.
+    pub name: String,
+    /// Model, where the device tells.
+    pub model: Option<String>,
+    /// Size.
+    pub bytes: Bytes,
+    /// True for spinning disks.
+    pub rotational: bool,
+    /// I/O scheduler in force.
+    pub scheduler: String,
+    /// `write back` or `write through`.
+    pub write_cache: String,
+    /// Logical block size in bytes.
+    pub logical_block: u32,
+    /// Physical block size in bytes.
+    pub physical_block: u32,
+    /// Requests the queue holds.
+    pub requests: u32,
+    /// Largest request in KiB; larger I/Os are split.
+    pub request_max_kib: u32,
+    /// 0: adjacent requests are merged; 2: never.
+    pub nomerges: u32,
+    /// Polled completion available.
+    pub poll: bool,
+}
+
+/// Counters of the host at one moment. Only differences mean anything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Nanoseconds since the point began.
+    pub at: Nanos,
+    /// By block device.
+    pub devices: BTreeMap<String, Counters>,
+    /// CPU time of the whole host in clock ticks: user, nice, system, idle, iowait, irq, softirq, steal.
+    pub cpu_ticks: [u64; 8],
+    /// Microseconds in which some task waited for I/O (`/proc/pressure/io`); none where the kernel does not count it.
+    pub io_pressure_us: Option<u64>,
+    /// Major page faults of the whole host.
+    pub major_faults: u64,
+}
+
+/// What a block device has done since boot (`/sys/block/*/stat`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Sectors of 512 bytes read.
+    pub read_sectors: u64,
+    /// Milliseconds reads took, summed.
+    pub read_ms: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Sectors of 512 bytes written.
+    pub write_sectors: u64,
+    /// Milliseconds writes took, summed.
+    pub write_ms: u64,
+    /// Requests in flight at the moment of the sample.
+    pub in_flight: u64,
+    /// Milliseconds in which at least one request was in flight.
+    pub busy_ms: u64,
+}

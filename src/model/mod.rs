@@ -1,0 +1,20 @@
+//! The nouns: plain data that every other room speaks in.
+//!
+//! Goes in: text and numbers. Comes out: values that parse, print and serialise.
+//! This room imports nothing of ours, touches no device, reads no clock and prints nothing.
+
+mod error;
+mod fact;
+mod finding;
+mod op;
+mod point;
+mod target;
+mod units;
+
+pub use error::Error;
+pub use fact::{BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, Sample, TargetFacts, VolumeMember};
+pub use finding::{Finding, Severity};
+pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
+pub use point::{Arrivals, Coordinates, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
+pub use target::{Distribution, Layout, SimSpec, Stall, Target};
+pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

@@ -1,0 +1,104 @@
+//! One operation and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+/// What an operation does to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Read one block at a position (pread).
+    Read,
+    /// Overwrite one block at a position (pwrite).
+    Write,
+}
+
+impl Kind {
+    /// Every kind, in the order reports list them.
+    pub const ALL: [Kind; 2] = [Kind::Read, Kind::Write];
+
+    /// The word reports use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+        }
+    }
+}
+
+/// One operation, 16 bytes: what, where, how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Op {
+    /// Block number in units of `length` from the start of the volume.
+    pub position: u64,
+    /// Bytes.
+    pub length: u32,
+    /// Read or write.
+    pub kind: Kind,
+}
+
+/// The number of one place for an outstanding operation within a session: `0..slots`.
+pub type Slot = u16;
+
+/// An operation that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// The slot it was submitted in, free again.
+    pub slot: Slot,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How an operation ended. A failed operation is data: it is counted by cause and the run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All bytes asked for were transferred.
+    Done,
+    /// It did not do what was asked.
+    Failed(Cause),
+}
+
+/// Why an operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The kernel's error number.
+    Errno(i32),
+    /// Fewer bytes than asked for were transferred.
+    Short,
+}
+
+impl Cause {
+    /// A name for counting and printing: `short transfer`, or the system's text of the error.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Cause::Errno(number) => std::io::Error::from_raw_os_error(number).to_string(),
+            Cause::Short => "short transfer".into(),
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome of a transfer of `length` bytes whose system call returned `result`:
+    /// a count of bytes, or the negative of an error number.
+    #[must_use]
+    pub fn of_transfer(result: i64, length: u32) -> Self {
+        if result == i64::from(length) {
+            Outcome::Done
+        } else if result < 0 {
+            Outcome::Failed(Cause::Errno(i32::try_from(-result).unwrap_or(i32::MAX)))
+        } else {
+            Outcome::Failed(Cause::Short)
+        }
+    }
+}
+
+/// The session itself broke: nothing more can be asked of it, and the point ends, marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,233 @@
+//! Where operations go: files and devices, a scratch file to be made, or a model of a device.
+
+use super::{Bytes, Error, GIB, Nanos, Ratio};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A target as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// Files and block devices that together form one volume.
+    Paths {
+        /// In the order of the volume.
+        members: Vec<PathBuf>,
+        /// How they form it.
+        layout: Layout,
+    },
+    /// A scratch file to be made in this directory, filled, and removed at the end.
+    Scratch {
+        /// On the storage under test.
+        directory: PathBuf,
+        /// Size of the file; none = chosen by the free space.
+        bytes: Option<Bytes>,
+        /// Leave the file there at the end.
+        keep: bool,
+    },
+    /// A queueing model on virtual time.
+    Sim(SimSpec),
+    /// Nothing at all: every operation is over at once. Measures the tool itself.
+    Null {
+        /// Pretended size.
+        bytes: Bytes,
+    },
+}
+
+/// How several files form one volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// One after the other.
+    Concat,
+    /// In turns of `stripe` bytes (RAID 0).
+    Stripe {
+        /// Bytes on one member before the next one's turn.
+        stripe: Bytes,
+    },
+}
+
+/// A storage device as a queueing model: `servers` work in parallel on one queue, first come first served.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SimSpec {
+    /// Operations served at the same time.
+    pub servers: u32,
+    /// Mean service time of an operation, before its bytes are counted.
+    pub service: Nanos,
+    /// How service times vary.
+    pub distribution: Distribution,
+    /// Bytes a second that one server transfers, on top of `service`; none = transfer takes no time.
+    pub bandwidth: Option<Bytes>,
+    /// Regular stalls.
+    pub stall: Option<Stall>,
+    /// Share of operations that fail with an I/O error.
+    pub errors: Ratio,
+    /// Pretended size.
+    pub bytes: Bytes,
+}
+
+/// How service times vary about their mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Always the same.
+    Fixed,
+    /// Exponential: the M of M/M/c.
+    Exponential,
+}
+
+/// A device that does nothing for `length` at the end of every `period`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// How long it stands still.
+    pub length: Nanos,
+    /// From the start of one stall to the start of the next.
+    pub period: Nanos,
+}
+
+/// What `sim:` means where nothing else is said.
+const SIM_DEFAULT: SimSpec = SimSpec {
+    servers: 8,
+    service: Nanos(100_000),
+    distribution: Distribution::Exponential,
+    bandwidth: None,
+    stall: None,
+    errors: Ratio::ZERO,
+    bytes: Bytes(4 * GIB),
+};
+
+impl FromStr for SimSpec {
+    type Err = Error;
+
+    /// What follows `sim:`, for example `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut spec = SIM_DEFAULT;
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let wrong = |why: &str| {
+                Error::asked(
+                    format!("'{part}' in 'sim:{text}': {why}"),
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,size=4GiB]",
+                )
+            };
+            let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
+            match part.split_once('=') {
+                Some(("servers", value)) => {
+                    spec.servers = number(value).ok_or_else(|| wrong("servers are a number from 1 to 4096"))?;
+                }
+                Some(("service", value)) => spec.service = value.parse().map_err(|_| wrong("not a duration"))?,
+                Some(("bandwidth", value)) => {
+                    let bandwidth: Bytes = value.parse().map_err(|_| wrong("not a size"))?;
+                    spec.bandwidth = Some(bandwidth).filter(|b| b.0 > 0);
+                }
+                Some(("stall", value)) => {
+                    let stall = parse_stall(value)
+                        .ok_or_else(|| wrong("a stall is LENGTH/PERIOD, the length shorter than the period"))?;
+                    spec.stall = Some(stall);
+                }
+                Some(("errors", value)) => spec.errors = value.parse().map_err(|_| wrong("not a share"))?,
+                Some(("size", value)) => spec.bytes = value.parse().map_err(|_| wrong("not a size"))?,
+                Some(_) => return Err(wrong("no such setting")),
+                None if part == "fixed" => spec.distribution = Distribution::Fixed,
+                None if part == "exponential" => spec.distribution = Distribution::Exponential,
+                None if part.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    spec.servers = number(part).ok_or_else(|| wrong("servers are a number from 1 to 4096"))?;
+                }
+                None => {
+                    spec.service = part.parse().map_err(|_| wrong("neither a number of servers nor a duration"))?;
+                }
+            }
+        }
+        if spec.service == Nanos(0) && spec.bandwidth.is_none() {
+            return Err(Error::asked(
+                format!("'sim:{text}' serves in no time at all"),
+                "give a service time such as 100us; null: is the target that takes no time",
+            ));
+        }
+        Ok(spec)
+    }
+}
+
+/// `300ms/2s`.
+fn parse_stall(text: &str) -> Option<Stall> {
+    let (length, period) = text.split_once('/')?;
+    let stall = Stall { length: length.parse().ok()?, period: period.parse().ok()? };
+    (stall.length < stall.period).then_some(stall)
+}
+
+impl fmt::Display for SimSpec {
+    /// The form that [`SimSpec::from_str`] reads, with `sim:` before it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sim:{},{}ns", self.servers, self.service.0)?;
+        match self.distribution {
+            Distribution::Fixed => write!(f, ",fixed")?,
+            Distribution::Exponential => write!(f, ",exponential")?,
+        }
+        if let Some(bandwidth) = self.bandwidth {
+            write!(f, ",bandwidth={}", bandwidth.0)?;
+        }
+        if let Some(stall) = self.stall {
+            write!(f, ",stall={}ns/{}ns", stall.length.0, stall.period.0)?;
+        }
+        if self.errors != Ratio::ZERO {
+            write!(f, ",errors={}", self.errors.get())?;
+        }
+        write!(f, ",size={}", self.bytes.0)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Paths { members, .. } => {
+                let names: Vec<_> = members.iter().map(|path| path.display().to_string()).collect();
+                f.write_str(&names.join(" "))
+            }
+            Target::Scratch { directory, .. } => write!(f, "a scratch file in {}", directory.display()),
+            Target::Sim(spec) => spec.fmt(f),
+            Target::Null { .. } => f.write_str("null:"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_sim_is_described_by_position_or_by_name() {
+        let short: SimSpec = "2,500us,fixed".parse().unwrap();
+        let long: SimSpec = "servers=2,service=500us,fixed".parse().unwrap();
+        assert_eq!(short, long);
+        assert_eq!((short.servers, short.service), (2, Nanos(500_000)));
+    }
+
+    #[test]
+    fn a_sim_that_makes_no_sense_is_refused_by_name() {
+        for text in ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"] {
+            let error = text.parse::<SimSpec>().unwrap_err();
+            assert_eq!(error.exit_status(), 2);
+            assert!(error.to_string().contains(text.split(',').next().unwrap()), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100) {
+            let spec = SimSpec {
+                servers,
+                service: Nanos(service),
+                stall: Some(Stall { length: Nanos(stall), period: Nanos(stall * 2) }),
+                errors: Ratio::from_percent(f64::from(errors)).unwrap(),
+                ..SIM_DEFAULT
+            };
+            prop_assert_eq!(spec.to_string().trim_start_matches("sim:").parse::<SimSpec>().unwrap(), spec);
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,40}") {
+            let _ = text.parse::<SimSpec>();
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Quantities with their unit: time in nanoseconds, sizes in bytes, shares in `0..=1`.
+
+use super::Error;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes in a KiB.
+pub const KIB: u64 = 1 << 10;
+/// Bytes in a MiB.
+pub const MIB: u64 = 1 << 20;
+/// Bytes in a GiB.
+pub const GIB: u64 = 1 << 30;
+
+/// A time span, or a moment counted from the origin of its clock, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// Further away than any clock gets.
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    /// Whole seconds.
+    #[must_use]
+    pub const fn from_secs(seconds: u64) -> Self {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    /// Whole milliseconds.
+    #[must_use]
+    pub const fn from_millis(milliseconds: u64) -> Self {
+        Nanos(milliseconds * 1_000_000)
+    }
+
+    /// Seconds, to the nearest nanosecond; negative and not-a-number become zero.
+    #[must_use]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+        Nanos((seconds * 1e9).round() as u64)
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// In microseconds.
+    #[must_use]
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// The sum; the far end of time where it does not fit.
+    #[must_use]
+    pub const fn plus(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+
+    /// Time from `earlier` to here; zero if it is later.
+    #[must_use]
+    pub const fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// With the largest unit that leaves three significant digits: `850ns`, `12.3us`, `4.56ms`, `7.89s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0 as f64;
+        let (value, unit) = match self.0 {
+            0..1_000 => return write!(f, "{}ns", self.0),
+            1_000..1_000_000 => (nanos / 1e3, "us"),
+            1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
+            _ => (nanos / 1e9, "s"),
+        };
+        // The bounds are where rounding to the shorter form would gain a digit: 9.995 is "10.0".
+        if value < 9.995 {
+            write!(f, "{value:.2}{unit}")
+        } else if value < 99.95 {
+            write!(f, "{value:.1}{unit}")
+        } else {
+            write!(f, "{value:.0}{unit}")
+        }
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = Error;
+
+    /// `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::asked(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m or 1h");
+        let (number, unit) = split_number(text).ok_or_else(wrong)?;
+        let scale = match unit {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" | "" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            _ => return Err(wrong()),
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "split_number gives no negatives; float casts saturate"
+        )]
+        Ok(Nanos((number * scale).round() as u64))
+    }
+}
+
+/// A size in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    /// In the largest binary unit that it is at least one of: `4 GiB`, `1.5 MiB`, `512 bytes`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TiB", KIB * GIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+        match units.iter().find(|(_, size)| self.0 >= *size) {
+            None => write!(f, "{} bytes", self.0),
+            Some((unit, size)) if self.0.is_multiple_of(*size) => write!(f, "{} {unit}", self.0 / size),
+            Some((unit, size)) => write!(f, "{:.1} {unit}", self.0 as f64 / *size as f64),
+        }
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = Error;
+
+    /// `8k` = `8KiB` = 8192; `8KB` = 8000; a bare number is bytes.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || {
+            Error::asked(
+                format!("'{text}' is not a size"),
+                "write it as 8k, 64KiB, 4GiB (powers of 1024) or 1MB (powers of 1000)",
+            )
+        };
+        let (number, unit) = split_number(text).ok_or_else(wrong)?;
+        let scale = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kib" => KIB,
+            "m" | "mib" => MIB,
+            "g" | "gib" => GIB,
+            "t" | "tib" => KIB * GIB,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
+            _ => return Err(wrong()),
+        };
+        let bytes = number * scale as f64;
+        if bytes.fract() != 0.0 || bytes > 2f64.powi(53) {
+            return Err(wrong());
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+        Ok(Bytes(bytes as u64))
+    }
+}
+
+/// A share between 0 and 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ratio(f64);
+
+impl Ratio {
+    /// None of it.
+    pub const ZERO: Ratio = Ratio(0.0);
+    /// All of it.
+    pub const ONE: Ratio = Ratio(1.0);
+
+    /// The share `percent` / 100; none outside `0..=100`.
+    #[must_use]
+    pub fn from_percent(percent: f64) -> Option<Self> {
+        (0.0..=100.0).contains(&percent).then_some(Ratio(percent / 100.0))
+    }
+
+    /// As a number between 0 and 1.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = Error;
+
+    /// `5%`, or `0.05`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::asked(format!("'{text}' is not a share"), "write it as 5% or 0.05");
+        let (number, unit) = split_number(text).ok_or_else(wrong)?;
+        let percent = match unit {
+            "%" => number,
+            "" => number * 100.0,
+            _ => return Err(wrong()),
+        };
+        Ratio::from_percent(percent).ok_or_else(wrong)
+    }
+}
+
+/// Splits `1.5ms` into 1.5 and `ms`. None if it does not start with a plain decimal number.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_are_read_in_every_unit() {
+        for (text, nanos) in
+            [("250ns", 250), ("100us", 100_000), ("1.5 ms", 1_500_000), ("2", 2_000_000_000), ("3m", 180_000_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
+        }
+        for text in ["", "ms", "-1s", "1 day", "1..2s", "0x10"] {
+            assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_tell_1024_from_1000() {
+        for (text, bytes) in
+            [("8k", 8192), ("8KiB", 8192), ("8KB", 8000), ("1.5M", 3 << 19), ("4GiB", 4 << 30), ("512", 512)]
+        {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "k", "8q", "0.3", "1e9"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn three_significant_digits_are_kept_at_the_edges() {
+        for (nanos, text) in
+            [(999, "999ns"), (9_994, "9.99us"), (9_996, "10.0us"), (99_960, "100us"), (1_234_567, "1.23ms")]
+        {
+            assert_eq!(Nanos(nanos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn shares_outside_0_to_100_percent_are_refused() {
+        assert_eq!("5%".parse::<Ratio>().map(Ratio::get), Ok(0.05));
+        assert!("101%".parse::<Ratio>().is_err());
+        assert!("5ms".parse::<Ratio>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_parser_panic(text in ".{0,12}") {
+            let _ = (text.parse::<Nanos>(), text.parse::<Bytes>(), text.parse::<Ratio>());
+        }
+    }
+}

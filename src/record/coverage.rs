@@ -1,0 +1,169 @@
+//! Coverage: which blocks of a volume a stream has touched.
+//!
+//! Goes in: positions, from any number of threads. Comes out: [`Coverage`], the number of distinct blocks and how
+//! the operations spread over the volume, to be compared with what the pattern promises. It proves that a
+//! run measured the volume and not a corner of it.
+//!
+//! The volume is cut into at most 64 slices of a power of two of blocks. Up to 2^26 blocks each block has a
+//! bit (8 MiB). In larger volumes the first blocks of every slice have one, up to the same memory; the rest
+//! are counted by slice only. A tool that skips blocks by any rule is caught either way.
+
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Most blocks with a bit of their own.
+const TRACKED_MAX: u64 = 1 << 26;
+/// Most slices, as a power of two.
+const SLICE_BITS: u32 = 6;
+
+/// What the loop writes to: shared by all workers of a stream.
+#[derive(Debug)]
+pub struct CoverageMap {
+    extent: u64,
+    /// Blocks of a slice, as a power of two.
+    slice_shift: u32,
+    /// Blocks of each slice that have a bit, as a power of two; at most `slice_shift`.
+    tracked_shift: u32,
+    bits: Vec<AtomicU64>,
+    slices: Vec<AtomicU64>,
+}
+
+/// What was touched.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Blocks in the volume.
+    pub extent: u64,
+    /// Blocks of them that are watched one by one.
+    pub tracked: u64,
+    /// Operations on watched blocks.
+    pub operations: u64,
+    /// Distinct watched blocks touched.
+    pub distinct: u64,
+    /// Blocks in a slice; the last slice may be shorter.
+    pub slice: u64,
+    /// Operations in each slice of the volume.
+    pub slices: Vec<u64>,
+}
+
+impl CoverageMap {
+    /// A map of a volume of `extent` blocks, nothing touched.
+    #[must_use]
+    pub fn new(extent: u64) -> Self {
+        let blocks_bits = u64::BITS - extent.saturating_sub(1).leading_zeros();
+        let slice_shift = blocks_bits.saturating_sub(SLICE_BITS);
+        let tracked_shift = slice_shift.min(TRACKED_MAX.trailing_zeros() - SLICE_BITS);
+        let slices = extent.div_ceil(1 << slice_shift);
+        let zeros = |count: u64| (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            extent,
+            slice_shift,
+            tracked_shift,
+            bits: zeros((slices << tracked_shift).div_ceil(64)),
+            slices: zeros(slices),
+        }
+    }
+
+    /// An operation at `position`, which must lie inside the volume.
+    #[inline]
+    pub fn touch(&self, position: u64) {
+        let slice = position >> self.slice_shift;
+        #[expect(clippy::cast_possible_truncation, reason = "a slice number is below 64")]
+        let at = slice as usize;
+        self.slices[at].fetch_add(1, Ordering::Relaxed);
+        let within = position & ((1 << self.slice_shift) - 1);
+        if within >> self.tracked_shift == 0 {
+            let bit = (slice << self.tracked_shift) | within;
+            #[expect(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
+            let word = &self.bits[(bit / 64) as usize];
+            let mask = 1 << (bit % 64);
+            // A plain load first: once most blocks were seen it is all that is needed, and shared lines stay shared.
+            if word.load(Ordering::Relaxed) & mask == 0 {
+                word.fetch_or(mask, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was touched so far.
+    #[must_use]
+    pub fn read(&self) -> Coverage {
+        let slices: Vec<u64> = self.slices.iter().map(|slice| slice.load(Ordering::Relaxed)).collect();
+        let (slice, run) = (1u64 << self.slice_shift, 1u64 << self.tracked_shift);
+        let tracked = (0..slices.len() as u64).map(|i| (self.extent - i * slice).min(run)).sum();
+        let distinct = self.bits.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum();
+        let operations: u64 = slices.iter().sum();
+        // Watched blocks get their share of the operations; in a volume watched whole that is all of them.
+        let operations = if tracked == self.extent {
+            operations
+        } else {
+            u64::try_from(u128::from(operations) * u128::from(tracked) / u128::from(self.extent)).unwrap_or(u64::MAX)
+        };
+        Coverage { extent: self.extent, tracked, operations, distinct, slice, slices }
+    }
+}
+
+impl Coverage {
+    /// Distinct blocks that independent, equally likely draws touch: `M (1 - e^(-N/M))`, N draws over M blocks.
+    #[must_use]
+    pub fn expected_uniform(&self) -> f64 {
+        if self.tracked == 0 {
+            return 0.0;
+        }
+        let (draws, blocks) = (self.operations as f64, self.tracked as f64);
+        -blocks * (-draws / blocks).exp_m1()
+    }
+
+    /// Standard deviation of that number: the occupancy problem's variance,
+    /// `M e^(-a) (1 - (1 + a) e^(-a))` with `a = N/M` (Feller, vol. 1, and Johnson & Kotz, Urn Models, 3.2).
+    #[must_use]
+    pub fn expected_uniform_deviation(&self) -> f64 {
+        if self.tracked == 0 {
+            return 0.0;
+        }
+        let blocks = self.tracked as f64;
+        let load = self.operations as f64 / blocks;
+        let empty = (-load).exp();
+        (blocks * empty * (1.0 - (1.0 + load) * empty)).max(0.0).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn distinct_blocks_are_counted_exactly(extent in 1u64..5000, seeds in prop::collection::vec(any::<u64>(), 0..300)) {
+            let map = CoverageMap::new(extent);
+            let positions: Vec<u64> = seeds.iter().map(|seed| seed % extent).collect();
+            positions.iter().for_each(|position| map.touch(*position));
+            let coverage = map.read();
+            prop_assert_eq!(coverage.distinct, positions.iter().collect::<BTreeSet<_>>().len() as u64);
+            prop_assert_eq!(coverage.tracked, extent);
+            prop_assert_eq!(coverage.operations, positions.len() as u64);
+            prop_assert!(coverage.slices.len() <= 64);
+        }
+    }
+
+    #[test]
+    fn a_volume_of_any_size_takes_at_most_8_mib() {
+        for extent in [1 << 26, (1 << 26) + 1, 1 << 35, (1 << 40) - 17] {
+            let map = CoverageMap::new(extent);
+            map.touch(0);
+            map.touch(extent - 1);
+            assert!(map.bits.len() * 8 <= 8 << 20, "{extent}: {} words", map.bits.len());
+            assert_eq!(map.read().slices.iter().sum::<u64>(), 2);
+        }
+    }
+
+    #[test]
+    fn a_tool_that_reads_one_block_in_a_mebibyte_is_caught() {
+        // 96 GiB in blocks of 8 KiB, one block in each MiB: what Orion did, in small.
+        let map = CoverageMap::new(96 << 17);
+        (0..1_000_000u64).for_each(|i| map.touch((i % 98_304) * 128));
+        let coverage = map.read();
+        assert_eq!(coverage.distinct, 98_304);
+        assert!(coverage.expected_uniform() > 900_000.0);
+    }
+}

@@ -1,0 +1,243 @@
+//! Latency histograms: log-linear, under 1 % wide, in nanoseconds.
+//!
+//! Goes in: values in nanoseconds. Comes out: counts by bucket, and bands that hold an exact quantile.
+//! [`Bins`] is the dense form that the loop writes to; [`Histogram`] the sparse form at rest, in the
+//! journal and in analysis. Neither forgets a value or clips one, and merging loses nothing.
+//!
+//! Values below 256 have a bucket of their own. From there on each power of two is cut into 128 equal
+//! buckets, so a bucket is at most 1/128 = 0.78 % as wide as its lower edge.
+
+use serde::{Deserialize, Serialize};
+
+/// Buckets to a power of two, as a power of two.
+const SUB_BITS: u32 = 7;
+/// Buckets to a power of two.
+const SUB: u64 = 1 << SUB_BITS;
+/// Enough for any `u64`.
+pub const BUCKETS: usize = ((64 - SUB_BITS + 1) * (1 << SUB_BITS)) as usize;
+
+/// The bucket that holds `value`.
+#[inline]
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "below BUCKETS")]
+pub fn bucket_of(value: u64) -> usize {
+    // Values with at most SUB_BITS + 1 significant bits are their own bucket: shift 0.
+    let shift = (63 - SUB_BITS).saturating_sub((value | 1).leading_zeros());
+    (u64::from(shift) * SUB + (value >> shift)) as usize
+}
+
+/// The least value that falls into `bucket`.
+#[must_use]
+pub fn lower_edge(bucket: usize) -> u64 {
+    let bucket = bucket as u64;
+    let shift = (bucket / SUB).saturating_sub(1);
+    (bucket - shift * SUB) << shift
+}
+
+/// The greatest value that falls into `bucket`.
+#[must_use]
+pub fn upper_edge(bucket: usize) -> u64 {
+    if bucket + 1 == BUCKETS { u64::MAX } else { lower_edge(bucket + 1) - 1 }
+}
+
+/// The dense form: one counter a bucket, one addition a value.
+#[derive(Debug, Clone)]
+pub struct Bins(Box<[u32; BUCKETS]>);
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self(vec![0; BUCKETS].into_boxed_slice().try_into().expect("BUCKETS elements were made"))
+    }
+}
+
+impl Bins {
+    /// Counts `value`.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.0[bucket_of(value)] += 1;
+    }
+
+    /// Moves all counts into a histogram, leaving these bins empty.
+    pub fn take(&mut self) -> Histogram {
+        let mut pairs = Vec::new();
+        for (bucket, count) in self.0.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            pairs.push((u16::try_from(bucket).expect("BUCKETS fits"), u64::from(*count)));
+            *count = 0;
+        }
+        Histogram(pairs)
+    }
+}
+
+/// The sparse form: `(bucket, count)` in ascending order of bucket, no count zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(u16, u64)>")]
+pub struct Histogram(Vec<(u16, u64)>);
+
+/// An interval that certainly holds a value: both ends belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Band {
+    /// Least possible, in nanoseconds.
+    pub low: u64,
+    /// Greatest possible, in nanoseconds.
+    pub high: u64,
+}
+
+impl Band {
+    /// The middle: at most half a bucket from the truth.
+    #[must_use]
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.low as f64, self.high as f64)
+    }
+}
+
+impl TryFrom<Vec<(u16, u64)>> for Histogram {
+    type Error = String;
+
+    fn try_from(pairs: Vec<(u16, u64)>) -> Result<Self, String> {
+        let ascending = pairs.windows(2).all(|two| two[0].0 < two[1].0);
+        let known = pairs.iter().all(|(bucket, count)| usize::from(*bucket) < BUCKETS && *count > 0);
+        if ascending && known {
+            Ok(Self(pairs))
+        } else {
+            Err("buckets of a histogram out of order or out of range".into())
+        }
+    }
+}
+
+impl Histogram {
+    /// Counts `value`. For the few values that come too late for the bins.
+    pub fn record(&mut self, value: u64) {
+        let bucket = u16::try_from(bucket_of(value)).expect("BUCKETS fits");
+        match self.0.binary_search_by_key(&bucket, |pair| pair.0) {
+            Ok(at) => self.0[at].1 += 1,
+            Err(at) => self.0.insert(at, (bucket, 1)),
+        }
+    }
+
+    /// Adds all counts of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut ours, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
+        while let (Some(our), Some(their)) = (ours.peek().copied(), theirs.peek().copied()) {
+            match our.0.cmp(&their.0) {
+                std::cmp::Ordering::Less => merged.extend(ours.next()),
+                std::cmp::Ordering::Greater => merged.extend(theirs.next()),
+                std::cmp::Ordering::Equal => {
+                    merged.push((our.0, our.1 + their.1));
+                    ours.next();
+                    theirs.next();
+                }
+            }
+        }
+        merged.extend(ours);
+        merged.extend(theirs);
+        self.0 = merged;
+    }
+
+    /// Values counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The counts as `(lower edge, upper edge, count)`, ascending, both edges inclusive, in nanoseconds.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.0.iter().map(|&(bucket, count)| (lower_edge(bucket.into()), upper_edge(bucket.into()), count))
+    }
+
+    /// The band that holds the exact `q`-quantile: the smallest recorded value that at least a share `q`
+    /// of all values do not exceed. None if nothing was recorded.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<Band> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count; float casts saturate"
+        )]
+        let rank = ((q * self.count() as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (low, high, count) in self.buckets() {
+            seen += count;
+            if seen >= rank {
+                return Some(Band { low, high });
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn histogram(values: &[u64]) -> Histogram {
+        let mut bins = Bins::default();
+        values.iter().for_each(|value| bins.record(*value));
+        bins.take()
+    }
+
+    /// Values of every magnitude, not mostly huge ones.
+    fn latency() -> impl Strategy<Value = u64> {
+        (0u32..64, any::<u64>()).prop_map(|(shift, value)| value >> shift)
+    }
+
+    #[test]
+    fn every_bucket_begins_where_the_one_before_ends_and_is_under_one_percent_wide() {
+        for bucket in 0..BUCKETS {
+            let (low, high) = (lower_edge(bucket), upper_edge(bucket));
+            assert_eq!(bucket_of(low), bucket);
+            assert_eq!(bucket_of(high), bucket);
+            assert!((high - low) as f64 <= low as f64 / 128.0, "{bucket}: {low}..={high}");
+        }
+        assert_eq!(upper_edge(BUCKETS - 1), u64::MAX);
+    }
+
+    #[test]
+    fn taking_leaves_the_bins_empty() {
+        let mut bins = Bins::default();
+        bins.record(5);
+        assert_eq!(bins.take().count(), 1);
+        assert_eq!(bins.take().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn every_quantile_band_holds_the_exact_quantile(mut values in prop::collection::vec(latency(), 1..200), q in 0.0f64..=1.0) {
+            let band = histogram(&values).quantile(q).unwrap();
+            values.sort_unstable();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let rank = ((q * values.len() as f64).ceil() as usize).max(1);
+            let exact = values[rank - 1];
+            prop_assert!(band.low <= exact && exact <= band.high, "{exact} outside {band:?}");
+        }
+
+        #[test]
+        fn merging_is_recording_together_in_any_order(a in prop::collection::vec(latency(), 0..50), b in prop::collection::vec(latency(), 0..50), c in prop::collection::vec(latency(), 0..50)) {
+            let together = histogram(&[a.clone(), b.clone(), c.clone()].concat());
+            let (a, b, c) = (histogram(&a), histogram(&b), histogram(&c));
+            let mut left = a.clone();
+            left.merge(&b);
+            left.merge(&c);
+            let mut right = c;
+            right.merge(&b);
+            right.merge(&a);
+            prop_assert_eq!(&left, &together);
+            prop_assert_eq!(&right, &together);
+        }
+
+        #[test]
+        fn one_by_one_is_the_same_as_dense(values in prop::collection::vec(latency(), 0..50)) {
+            let mut sparse = Histogram::default();
+            values.iter().for_each(|value| sparse.record(*value));
+            prop_assert_eq!(sparse, histogram(&values));
+        }
+
+        #[test]
+        fn json_brings_back_the_same(values in prop::collection::vec(latency(), 0..50)) {
+            let before = histogram(&values);
+            let text = serde_json::to_string(&before).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), before);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The journal of a run: `journal.jsonl` in the run's directory, append-only, one fact a line.
+//!
+//! Goes in: a header, then the record of every point as it ends, each synced to disk before the next point begins.
+//! Comes out: the same, however the run ended: a last line that was cut off is dropped and said.
+//! The journal never changes a line that it has written.
+
+use super::PointRecord;
+use crate::model::{Error, Finding, Host, Point, Target, TargetFacts};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Version of the journal's format. Every version ever released is read.
+pub const FORMAT: u32 = 1;
+
+/// File name of the journal within the run's directory.
+pub const FILE_NAME: &str = "journal.jsonl";
+
+/// The first line: what was to be measured, by what, on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of this format.
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Wall-clock time of the beginning.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The target as asked for.
+    pub target: Target,
+    /// The engine asked for, and whether I/O goes through the page cache.
+    pub engine: EngineChoice,
+    /// What of the engine's features the machine granted.
+    pub engine_about: String,
+    /// Every point that is planned, in order.
+    pub points: Vec<Point>,
+    /// What the verb needs to make its own reports again.
+    pub plan: serde_json::Value,
+    /// The machine.
+    pub host: Host,
+    /// The target as found.
+    pub facts: TargetFacts,
+    /// What was doubtful before the first point.
+    pub findings: Vec<Finding>,
+}
+
+/// Which engine executes the operations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineChoice {
+    /// Its name, such as `uring`; `auto` takes the best that the machine grants.
+    pub name: String,
+    /// Through the page cache instead of past it.
+    pub buffered: bool,
+}
+
+/// A line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    Header(Box<Header>),
+    Point(Box<PointRecord>),
+}
+
+/// A journal that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What was to be measured.
+    pub header: Header,
+    /// The points that ended, in the order they ran.
+    pub points: Vec<PointRecord>,
+    /// A last line was cut off and dropped: the run was killed while writing it.
+    pub cut: bool,
+}
+
+/// A journal being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Makes `directory` and in it a journal that begins with `header`.
+    ///
+    /// # Errors
+    /// The directory exists and is not empty, or cannot be made or written.
+    pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
+        refuse_occupied(directory)?;
+        let failed = |error: std::io::Error| {
+            Error::failed(
+                format!("cannot write the run's directory '{}': {error}", directory.display()),
+                "name another with --out DIR",
+            )
+        };
+        std::fs::create_dir_all(directory).map_err(failed)?;
+        let path = directory.join(FILE_NAME);
+        let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(failed)?;
+        let mut journal = Self { path, file };
+        journal.append(&Line::Header(Box::new(header.clone())))?;
+        // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
+        Ok(journal)
+    }
+
+    /// Opens the journal of a run that was cut short, for more points; drops a last line that was cut off.
+    ///
+    /// # Errors
+    /// The journal cannot be read or written.
+    pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
+        let path = directory.join(FILE_NAME);
+        let text = read_text(&path)?;
+        let run = parse(&path, &text)?;
+        let failed = |error: std::io::Error| Error::failed(format!("cannot write '{}': {error}", path.display()), "");
+        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        file.set_len(whole as u64).map_err(failed)?;
+        Ok((Self { path, file }, run))
+    }
+
+    /// Adds the record of a point and waits until it is on disk.
+    ///
+    /// # Errors
+    /// The disk is full or gone. What was written before stays readable.
+    pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
+        self.append(&Line::Point(Box::new(record.clone())))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), Error> {
+        let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
+        text.push(b'\n');
+        self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(|error| {
+            let cure = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then go on with --resume",
+                _ => "go on with --resume once the directory can be written",
+            };
+            Error::failed(format!("cannot write '{}': {error}", self.path.display()), cure)
+        })
+    }
+}
+
+/// Refuses a run directory that already holds something.
+///
+/// # Errors
+/// The directory exists and is not empty, or is no directory.
+pub fn refuse_occupied(directory: &Path) -> Result<(), Error> {
+    let cure = "name another with --out DIR, or go on with the run in it by --resume DIR";
+    match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::asked(
+            format!("the result directory '{}' cannot be used: {error}", directory.display()),
+            "name another with --out DIR",
+        )),
+        Ok(mut entries) => match entries.next() {
+            Some(_) => Err(Error::asked(
+                format!("the result directory '{}' exists and is not empty", directory.display()),
+                cure,
+            )),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Reads the journal of the run in `path`: its directory, or the journal itself.
+///
+/// # Errors
+/// It is missing, unreadable, of a later format, or damaged anywhere but in its last line.
+pub fn read(path: &Path) -> Result<Run, Error> {
+    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    parse(&path, &read_text(&path)?)
+}
+
+fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|error| {
+        Error::asked(
+            format!("cannot read the journal '{}': {error}", path.display()),
+            "name the directory of a run, as printed at its end",
+        )
+    })
+}
+
+/// The run in a journal's `text`; `path` is for messages only.
+fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
+    let damaged = |number: usize, why: &str| {
+        Error::failed(
+            format!("'{}' line {number} is damaged: {why}", path.display()),
+            "the lines before it are whole; cut the file there to read them",
+        )
+    };
+    let lines = text.split_inclusive(|byte| *byte == b'\n').enumerate();
+    let (mut header, mut points, mut cut) = (None, Vec::new(), false);
+    for (index, line) in lines {
+        if !line.ends_with(b"\n") {
+            cut = true;
+            break;
+        }
+        check_format(path, line)?;
+        match serde_json::from_slice(line).map_err(|error| damaged(index + 1, &error.to_string()))? {
+            Line::Header(first) if header.is_none() => header = Some(*first),
+            Line::Header(_) => return Err(damaged(index + 1, "a second header")),
+            Line::Point(_) if header.is_none() => return Err(damaged(index + 1, "a point before the header")),
+            Line::Point(point) => points.push(*point),
+        }
+    }
+    let header = header.ok_or_else(|| {
+        Error::asked(
+            format!("'{}' holds no run: its first line was never finished", path.display()),
+            "start the run again",
+        )
+    })?;
+    Ok(Run { header, points, cut })
+}
+
+/// A later format is named as such, instead of failing on whatever it changed first.
+fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    struct Only {
+        header: Format,
+    }
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    match serde_json::from_slice::<Only>(line) {
+        Ok(Only { header: Format { format } }) if format > FORMAT => Err(Error::asked(
+            format!("'{}' has format {format}, and this program reads up to {FORMAT}", path.display()),
+            "read it with the version that wrote it, or a later one",
+        )),
+        _ => Ok(()),
+    }
+}

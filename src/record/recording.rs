@@ -1,0 +1,456 @@
+//! What one data point left behind: for every class and kind of operation, a tally for each second.
+//!
+//! Goes in: due, start and end of every operation, from each worker's [`Recorder`]. Comes out: [`PointRecord`], which
+//! the journal keeps. An operation belongs to the second in which it was *due*, so every second keeps its own
+//! law: offered = done + failed + unserved. Totals are sums over windows and are stored nowhere.
+//! Nothing here judges, and nothing that was recorded is ever taken back.
+
+use super::coverage::Coverage;
+use super::histogram::{Bins, Histogram};
+use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Sample};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Width of a window.
+pub const WINDOW: Nanos = Nanos::from_secs(1);
+
+/// Latencies of one sort: the histogram, and moments that are exact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// By bucket of nanoseconds.
+    pub histogram: Histogram,
+    /// Nanoseconds, summed.
+    pub sum: u64,
+    /// Squares of the nanoseconds, summed.
+    pub sum_squares: f64,
+    /// Least, in nanoseconds; `u64::MAX` if nothing was recorded.
+    pub min: u64,
+    /// Greatest, in nanoseconds.
+    pub max: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { histogram: Histogram::default(), sum: 0, sum_squares: 0.0, min: u64::MAX, max: 0 }
+    }
+}
+
+impl Latencies {
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Latencies) {
+        self.histogram.merge(&other.histogram);
+        self.sum += other.sum;
+        self.sum_squares += other.sum_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Counts one value, late.
+    fn record(&mut self, value: Nanos) {
+        self.histogram.record(value.0);
+        self.sum += value.0;
+        self.sum_squares += (value.0 as f64) * (value.0 as f64);
+        self.min = self.min.min(value.0);
+        self.max = self.max.max(value.0);
+    }
+}
+
+/// What became of the operations of one kind that were due in one second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Operations that did what was asked.
+    pub done: u64,
+    /// Operations that did not, by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
+    /// From due to end, of those that are done.
+    pub response: Latencies,
+    /// From start to end; none in a closed loop, where an operation is due when it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Latencies>,
+}
+
+impl Window {
+    /// Operations that failed, whatever the cause.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// From start to end.
+    #[must_use]
+    pub fn service(&self) -> &Latencies {
+        self.service.as_ref().unwrap_or(&self.response)
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Window) {
+        self.done += other.done;
+        for (cause, count) in &other.failed {
+            *self.failed.entry(cause.clone()).or_default() += count;
+        }
+        self.response.merge(&other.response);
+        if let Some(theirs) = &other.service {
+            self.service.get_or_insert_default().merge(theirs);
+        }
+    }
+}
+
+/// One kind of operation of one class: a window for each second of the measurement, from its beginning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KindRecord {
+    /// The kind.
+    pub kind: Kind,
+    /// By second. Seconds in which nothing was due are there, empty.
+    pub windows: Vec<Window>,
+}
+
+impl KindRecord {
+    /// Everything, whatever the second.
+    #[must_use]
+    pub fn total(&self) -> Window {
+        let mut total = Window::default();
+        self.windows.iter().for_each(|window| total.merge(window));
+        total
+    }
+}
+
+/// One class of operations in a point: all streams of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StreamRecord {
+    /// The class, such as `small` or `large`.
+    pub name: String,
+    /// Bytes of one operation.
+    pub length: u32,
+    /// The load of each of its streams.
+    pub loads: Vec<Load>,
+    /// By kind, those that can occur in the mix.
+    pub kinds: Vec<KindRecord>,
+    /// By second: operations that were due and never started. Empty in a closed loop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unserved: Vec<u64>,
+    /// Operations done before measuring began.
+    pub warm_up_done: u64,
+    /// Which blocks were touched, warm-up included.
+    pub coverage: Coverage,
+}
+
+impl StreamRecord {
+    /// Every kind of operation, whatever the second.
+    #[must_use]
+    pub fn total(&self) -> Window {
+        let mut total = Window::default();
+        self.kinds.iter().for_each(|kind| total.merge(&kind.total()));
+        total
+    }
+
+    /// One kind of operation, whatever the second.
+    #[must_use]
+    pub fn total_of(&self, kind: Kind) -> Option<Window> {
+        self.kinds.iter().find(|record| record.kind == kind).map(KindRecord::total)
+    }
+}
+
+/// Everything that is known of one data point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointRecord {
+    /// Its place in the plan.
+    pub coordinates: Coordinates,
+    /// Wall-clock time of its beginning.
+    pub started: String,
+    /// How long it ran before measuring began.
+    pub warm_up: Nanos,
+    /// How long it was measured.
+    pub measured: Nanos,
+    /// How it ended.
+    pub end: End,
+    /// CPU time of this process while measuring, user and system.
+    pub cpu: Nanos,
+    /// By class.
+    pub streams: Vec<StreamRecord>,
+    /// The host, before, during and after.
+    pub samples: Vec<Sample>,
+}
+
+/// How a point ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// As planned.
+    Complete,
+    /// Somebody asked for the end; what there is, is right, and there is less of it.
+    Stopped,
+    /// A session broke.
+    Broken(String),
+}
+
+impl PointRecord {
+    /// The record of the class `name`.
+    #[must_use]
+    pub fn stream(&self, name: &str) -> Option<&StreamRecord> {
+        self.streams.iter().find(|stream| stream.name == name)
+    }
+}
+
+/// When the pieces of one operation's life happened, on the point's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// When it should have started.
+    pub due: Nanos,
+    /// When it was handed to the session.
+    pub start: Nanos,
+    /// When its end was seen.
+    pub done: Nanos,
+}
+
+/// One worker's tallies of one stream, written in the loop. Nothing allocates but once a second.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Beginning of the measurement; operations due before it are warm-up. `Nanos::MAX` until known.
+    measure_from: Nanos,
+    /// Keep service times apart from response times: an open loop.
+    open: bool,
+    read: KindRecorder,
+    write: KindRecorder,
+    warm_up_done: u64,
+}
+
+/// The dense window that is being written, and the sparse ones of the seconds before it.
+#[derive(Debug)]
+struct KindRecorder {
+    /// Start and end of the dense window's second.
+    second: std::ops::Range<Nanos>,
+    done: u64,
+    failed: BTreeMap<Cause, u64>,
+    response: DenseLatencies,
+    service: DenseLatencies,
+    past: Vec<Window>,
+}
+
+#[derive(Debug)]
+struct DenseLatencies {
+    bins: Bins,
+    sum: u64,
+    sum_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for DenseLatencies {
+    fn default() -> Self {
+        Self { bins: Bins::default(), sum: 0, sum_squares: 0.0, min: u64::MAX, max: 0 }
+    }
+}
+
+impl DenseLatencies {
+    #[inline]
+    fn record(&mut self, value: Nanos) {
+        self.bins.record(value.0);
+        self.sum += value.0;
+        self.sum_squares += (value.0 as f64) * (value.0 as f64);
+        self.min = self.min.min(value.0);
+        self.max = self.max.max(value.0);
+    }
+
+    fn take(&mut self) -> Latencies {
+        let latencies = Latencies {
+            histogram: self.bins.take(),
+            sum: self.sum,
+            sum_squares: self.sum_squares,
+            min: self.min,
+            max: self.max,
+        };
+        (self.sum, self.sum_squares, self.min, self.max) = (0, 0.0, u64::MAX, 0);
+        latencies
+    }
+}
+
+impl KindRecorder {
+    fn new() -> Self {
+        Self {
+            second: Nanos::MAX..Nanos::MAX,
+            done: 0,
+            failed: BTreeMap::new(),
+            response: DenseLatencies::default(),
+            service: DenseLatencies::default(),
+            past: Vec::new(),
+        }
+    }
+
+    /// Brings the dense window to the second in which `due` lies, if it lies later.
+    #[cold]
+    fn advance(&mut self, from: Nanos, due: Nanos, open: bool) {
+        self.flush(from, open);
+        let start = Nanos(from.0 + due.since(from).0 / WINDOW.0 * WINDOW.0);
+        self.second = start..start.plus(WINDOW);
+    }
+
+    /// Moves the dense window to the sparse ones.
+    fn flush(&mut self, from: Nanos, open: bool) {
+        if self.second.start == Nanos::MAX {
+            return;
+        }
+        let window = Window {
+            done: std::mem::take(&mut self.done),
+            failed: std::mem::take(&mut self.failed).into_iter().map(|(cause, count)| (cause.name(), count)).collect(),
+            response: self.response.take(),
+            service: open.then(|| self.service.take()),
+        };
+        window_at(&mut self.past, from, self.second.start).merge(&window);
+    }
+
+    /// An operation of an earlier second that ended late.
+    #[cold]
+    fn record_late(&mut self, from: Nanos, times: Times, outcome: Outcome, open: bool) {
+        let window = window_at(&mut self.past, from, times.due);
+        match outcome {
+            Outcome::Done => {
+                window.done += 1;
+                window.response.record(times.done.since(times.due));
+                if open {
+                    window.service.get_or_insert_default().record(times.done.since(times.start));
+                }
+            }
+            Outcome::Failed(cause) => *window.failed.entry(cause.name()).or_default() += 1,
+        }
+    }
+}
+
+/// The window of the second in which `due` lies, made if need be.
+fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos) -> &mut Window {
+    let at = usize::try_from(due.since(from).0 / WINDOW.0).expect("seconds of a measurement fit");
+    if windows.len() <= at {
+        windows.resize_with(at + 1, Window::default);
+    }
+    &mut windows[at]
+}
+
+impl Recorder {
+    /// A recorder for a stream; `open` if its operations can be due before they start.
+    #[must_use]
+    pub fn new(open: bool) -> Self {
+        Self { measure_from: Nanos::MAX, open, read: KindRecorder::new(), write: KindRecorder::new(), warm_up_done: 0 }
+    }
+
+    /// Measuring begins at `from`.
+    pub fn measure_from(&mut self, from: Nanos) {
+        self.measure_from = from;
+    }
+
+    /// An operation of `kind` is over.
+    #[inline]
+    pub fn record(&mut self, kind: Kind, times: Times, outcome: Outcome) {
+        if times.due < self.measure_from {
+            self.warm_up_done += u64::from(outcome == Outcome::Done);
+            return;
+        }
+        let (from, open) = (self.measure_from, self.open);
+        let tally = match kind {
+            Kind::Read => &mut self.read,
+            Kind::Write => &mut self.write,
+        };
+        if !tally.second.contains(&times.due) {
+            if tally.second.start != Nanos::MAX && times.due < tally.second.start {
+                tally.record_late(from, times, outcome, open);
+                return;
+            }
+            tally.advance(from, times.due, open);
+        }
+        match outcome {
+            Outcome::Done => {
+                tally.done += 1;
+                tally.response.record(times.done.since(times.due));
+                if open {
+                    tally.service.record(times.done.since(times.start));
+                }
+            }
+            Outcome::Failed(cause) => *tally.failed.entry(cause).or_default() += 1,
+        }
+    }
+
+    /// Adds what this worker saw to the record of its class.
+    pub fn pour_into(mut self, record: &mut StreamRecord) {
+        record.warm_up_done += self.warm_up_done;
+        for (kind, tally) in [(Kind::Read, &mut self.read), (Kind::Write, &mut self.write)] {
+            tally.flush(self.measure_from, self.open);
+            if let Some(into) = record.kinds.iter_mut().find(|record| record.kind == kind) {
+                if into.windows.len() < tally.past.len() {
+                    into.windows.resize_with(tally.past.len(), Window::default);
+                }
+                for (window, ours) in into.windows.iter_mut().zip(&tally.past) {
+                    window.merge(ours);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stream(kinds: &[Kind]) -> StreamRecord {
+        StreamRecord {
+            name: "small".into(),
+            length: 8192,
+            loads: vec![Load::Closed { depth: 1 }],
+            kinds: kinds.iter().map(|kind| KindRecord { kind: *kind, windows: Vec::new() }).collect(),
+            unserved: Vec::new(),
+            warm_up_done: 0,
+            coverage: Coverage::default(),
+        }
+    }
+
+    fn times(due_ms: u64, start_ms: u64, done_ms: u64) -> Times {
+        let [due, start, done] = [due_ms, start_ms, done_ms].map(Nanos::from_millis);
+        Times { due, start, done }
+    }
+
+    #[test]
+    fn an_operation_belongs_to_the_second_in_which_it_was_due() {
+        let mut recorder = Recorder::new(true);
+        recorder.measure_from(Nanos::from_secs(1));
+        recorder.record(Kind::Read, times(999, 999, 1500), Outcome::Done);
+        recorder.record(Kind::Read, times(3100, 3100, 3200), Outcome::Done);
+        recorder.record(Kind::Read, times(1500, 3000, 3300), Outcome::Done);
+        recorder.record(Kind::Read, times(1600, 3000, 3300), Outcome::Failed(Cause::Short));
+        let mut record = stream(&[Kind::Read]);
+        recorder.pour_into(&mut record);
+        let windows = &record.kinds[0].windows;
+        assert_eq!(windows.iter().map(|w| (w.done, w.failures())).collect::<Vec<_>>(), [(1, 1), (0, 0), (1, 0)]);
+        assert_eq!(windows[0].response.max, Nanos::from_millis(1800).0);
+        assert_eq!(windows[0].service().max, Nanos::from_millis(300).0);
+        assert_eq!(record.warm_up_done, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_however_late_and_however_the_work_is_split(
+            ops in prop::collection::vec((0u64..10_000, 0u64..3_000, any::<bool>(), any::<bool>(), 0usize..3), 0..200)
+        ) {
+            let mut alone = Recorder::new(false);
+            let mut split = [Recorder::new(false), Recorder::new(false), Recorder::new(false)];
+            alone.measure_from(Nanos(0));
+            split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
+            for (due, took, write, fails, worker) in &ops {
+                let kind = if *write { Kind::Write } else { Kind::Read };
+                let outcome = if *fails { Outcome::Failed(Cause::Errno(5)) } else { Outcome::Done };
+                let times = times(*due, *due, due + took);
+                alone.record(kind, times, outcome);
+                split[*worker].record(kind, times, outcome);
+            }
+            let (mut one, mut many) = (stream(&Kind::ALL), stream(&Kind::ALL));
+            alone.pour_into(&mut one);
+            split.into_iter().for_each(|r| r.pour_into(&mut many));
+            let total = one.total();
+            prop_assert_eq!(total.done + total.failures(), ops.len() as u64);
+            prop_assert_eq!(total.response.histogram.count(), total.done);
+            for (a, b) in one.kinds.iter().zip(&many.kinds) {
+                let (a, b) = (a.total(), b.total());
+                prop_assert_eq!((a.done, &a.failed, a.response.sum, a.response.min, a.response.max), (b.done, &b.failed, b.response.sum, b.response.min, b.response.max));
+                prop_assert_eq!(a.response.histogram, b.response.histogram);
+            }
+        }
+    }
+}
