@@ -23,6 +23,7 @@
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 
 pub mod clock;
+pub mod drive;
 pub mod engine;
 pub mod model;
 pub mod record;

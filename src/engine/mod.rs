@@ -3,8 +3,15 @@
 //! Goes in: [`Op`]s in slots. Comes out: [`Completion`]s. An engine does not measure itself, knows nothing of loads
 //! or records, and reads time only through the clock it is handed.
 
+pub mod blocking;
 mod buffers;
 pub mod layout;
+pub mod libaio;
+pub mod null;
+pub mod psync;
+pub mod sim;
+pub mod uring;
+pub mod volume;
 
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};

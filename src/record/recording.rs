@@ -208,10 +208,9 @@ pub struct Times {
 pub struct Recorder {
     /// Beginning of the measurement; operations due before it are warm-up. `Nanos::MAX` until known.
     measure_from: Nanos,
-    /// Keep service times apart from response times: an open loop.
-    open: bool,
-    read: KindRecorder,
-    write: KindRecorder,
+    /// By kind, those that can occur.
+    read: Option<KindRecorder>,
+    write: Option<KindRecorder>,
     warm_up_done: u64,
 }
 
@@ -223,7 +222,8 @@ struct KindRecorder {
     done: u64,
     failed: BTreeMap<Cause, u64>,
     response: DenseLatencies,
-    service: DenseLatencies,
+    /// Kept apart from response times in an open loop only.
+    service: Option<DenseLatencies>,
     past: Vec<Window>,
 }
 
@@ -266,27 +266,27 @@ impl DenseLatencies {
 }
 
 impl KindRecorder {
-    fn new() -> Self {
+    fn new(open: bool) -> Self {
         Self {
             second: Nanos::MAX..Nanos::MAX,
             done: 0,
             failed: BTreeMap::new(),
             response: DenseLatencies::default(),
-            service: DenseLatencies::default(),
+            service: open.then(DenseLatencies::default),
             past: Vec::new(),
         }
     }
 
     /// Brings the dense window to the second in which `due` lies, if it lies later.
     #[cold]
-    fn advance(&mut self, from: Nanos, due: Nanos, open: bool) {
-        self.flush(from, open);
+    fn advance(&mut self, from: Nanos, due: Nanos) {
+        self.flush(from);
         let start = Nanos(from.0 + due.since(from).0 / WINDOW.0 * WINDOW.0);
         self.second = start..start.plus(WINDOW);
     }
 
     /// Moves the dense window to the sparse ones.
-    fn flush(&mut self, from: Nanos, open: bool) {
+    fn flush(&mut self, from: Nanos) {
         if self.second.start == Nanos::MAX {
             return;
         }
@@ -294,20 +294,20 @@ impl KindRecorder {
             done: std::mem::take(&mut self.done),
             failed: std::mem::take(&mut self.failed).into_iter().map(|(cause, count)| (cause.name(), count)).collect(),
             response: self.response.take(),
-            service: open.then(|| self.service.take()),
+            service: self.service.as_mut().map(DenseLatencies::take),
         };
         window_at(&mut self.past, from, self.second.start).merge(&window);
     }
 
     /// An operation of an earlier second that ended late.
     #[cold]
-    fn record_late(&mut self, from: Nanos, times: Times, outcome: Outcome, open: bool) {
+    fn record_late(&mut self, from: Nanos, times: Times, outcome: Outcome) {
         let window = window_at(&mut self.past, from, times.due);
         match outcome {
             Outcome::Done => {
                 window.done += 1;
                 window.response.record(times.done.since(times.due));
-                if open {
+                if self.service.is_some() {
                     window.service.get_or_insert_default().record(times.done.since(times.start));
                 }
             }
@@ -326,10 +326,11 @@ fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos) -> &mut Window 
 }
 
 impl Recorder {
-    /// A recorder for a stream; `open` if its operations can be due before they start.
+    /// A recorder for a stream that can have operations of `kinds`; `open` if they can be due before they start.
     #[must_use]
-    pub fn new(open: bool) -> Self {
-        Self { measure_from: Nanos::MAX, open, read: KindRecorder::new(), write: KindRecorder::new(), warm_up_done: 0 }
+    pub fn new(open: bool, kinds: &[Kind]) -> Self {
+        let recorder = |kind| kinds.contains(&kind).then(|| KindRecorder::new(open));
+        Self { measure_from: Nanos::MAX, read: recorder(Kind::Read), write: recorder(Kind::Write), warm_up_done: 0 }
     }
 
     /// Measuring begins at `from`.
@@ -337,31 +338,36 @@ impl Recorder {
         self.measure_from = from;
     }
 
+    /// An operation is over that does not count.
+    pub fn record_warm_up(&mut self, outcome: Outcome) {
+        self.warm_up_done += u64::from(outcome == Outcome::Done);
+    }
+
     /// An operation of `kind` is over.
     #[inline]
     pub fn record(&mut self, kind: Kind, times: Times, outcome: Outcome) {
         if times.due < self.measure_from {
-            self.warm_up_done += u64::from(outcome == Outcome::Done);
+            self.record_warm_up(outcome);
             return;
         }
-        let (from, open) = (self.measure_from, self.open);
         let tally = match kind {
             Kind::Read => &mut self.read,
             Kind::Write => &mut self.write,
         };
+        let Some(tally) = tally else { return };
         if !tally.second.contains(&times.due) {
             if tally.second.start != Nanos::MAX && times.due < tally.second.start {
-                tally.record_late(from, times, outcome, open);
+                tally.record_late(self.measure_from, times, outcome);
                 return;
             }
-            tally.advance(from, times.due, open);
+            tally.advance(self.measure_from, times.due);
         }
         match outcome {
             Outcome::Done => {
                 tally.done += 1;
                 tally.response.record(times.done.since(times.due));
-                if open {
-                    tally.service.record(times.done.since(times.start));
+                if let Some(service) = &mut tally.service {
+                    service.record(times.done.since(times.start));
                 }
             }
             Outcome::Failed(cause) => *tally.failed.entry(cause).or_default() += 1,
@@ -371,8 +377,9 @@ impl Recorder {
     /// Adds what this worker saw to the record of its class.
     pub fn pour_into(mut self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
-        for (kind, tally) in [(Kind::Read, &mut self.read), (Kind::Write, &mut self.write)] {
-            tally.flush(self.measure_from, self.open);
+        for (kind, tally) in [(Kind::Read, self.read.take()), (Kind::Write, self.write.take())] {
+            let Some(mut tally) = tally else { continue };
+            tally.flush(self.measure_from);
             if let Some(into) = record.kinds.iter_mut().find(|record| record.kind == kind) {
                 if into.windows.len() < tally.past.len() {
                     into.windows.resize_with(tally.past.len(), Window::default);
@@ -409,7 +416,7 @@ mod tests {
 
     #[test]
     fn an_operation_belongs_to_the_second_in_which_it_was_due() {
-        let mut recorder = Recorder::new(true);
+        let mut recorder = Recorder::new(true, &[Kind::Read]);
         recorder.measure_from(Nanos::from_secs(1));
         recorder.record(Kind::Read, times(999, 999, 1500), Outcome::Done);
         recorder.record(Kind::Read, times(3100, 3100, 3200), Outcome::Done);
@@ -429,8 +436,8 @@ mod tests {
         fn nothing_is_lost_however_late_and_however_the_work_is_split(
             ops in prop::collection::vec((0u64..10_000, 0u64..3_000, any::<bool>(), any::<bool>(), 0usize..3), 0..200)
         ) {
-            let mut alone = Recorder::new(false);
-            let mut split = [Recorder::new(false), Recorder::new(false), Recorder::new(false)];
+            let mut alone = Recorder::new(false, &Kind::ALL);
+            let mut split = [Recorder::new(false, &Kind::ALL), Recorder::new(false, &Kind::ALL), Recorder::new(false, &Kind::ALL)];
             alone.measure_from(Nanos(0));
             split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
             for (due, took, write, fails, worker) in &ops {

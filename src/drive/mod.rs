@@ -1,0 +1,346 @@
+//! The loop: drives the streams of one data point on any engine.
+//!
+//! Goes in: a [`Point`] and an [`Engine`]. Comes out: the [`PointRecord`]. It does not know why the point is
+//! measured, nor what kind of target it is. Only [`Session::reap`] waits, so on virtual time all of it is deterministic.
+//!
+//! Workers are threads with a session each. An engine that can have many operations outstanding in one
+//! session gets one worker for all streams; one that waits gets a worker for each outstanding operation.
+
+mod lane;
+mod pacer;
+mod stage;
+
+pub use stage::LiveClass;
+
+use crate::clock::{self, Clock};
+use crate::engine::{Engine, Session};
+use crate::model::{Completion, Error, Fault, Kind, Nanos, Point, Slot, Stream, Until};
+use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, StreamRecord, WINDOW};
+use crate::workload::Ops;
+use lane::{Flight, Lane, Shared};
+use pacer::Pacer;
+use stage::{Leader, Stage, TICK};
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+
+/// Most operations started before looking for completions. A bigger batch saves system calls where the CPU is the limit;
+/// but all 64 at once make lock-step batches that cost 5–7 % of a disk's throughput.
+const BATCH: usize = 16;
+
+/// How often [`Watch`] is called, at most.
+const WATCH: Nanos = Nanos::from_millis(100);
+
+/// What can be seen of a point while it runs.
+pub struct Live<'a> {
+    /// Time since the point began.
+    pub elapsed: Nanos,
+    /// When measuring began, if it did.
+    pub measuring_since: Option<Nanos>,
+    /// By class, in the order of [`classes`].
+    pub classes: &'a [LiveClass],
+}
+
+/// Called about ten times a second while a point runs, from a thread that measures nothing; takes samples of the host,
+/// shows progress. Not called on virtual time but at the beginning and at the end.
+pub type Watch<'a> = dyn FnMut(&Live) + 'a;
+
+/// The names of a point's classes, in the order of its streams.
+#[must_use]
+pub fn classes(point: &Point) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for stream in &point.streams {
+        if !names.contains(&stream.name.as_str()) {
+            names.push(&stream.name);
+        }
+    }
+    names
+}
+
+/// The slot lengths of the session that needs the most, over all workers of `point`.
+#[must_use]
+pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
+    let deal = deal(point, slots_max, workers);
+    let lengths = |hand: &Vec<usize>| hand.iter().map(|stream| point.streams[*stream].length).collect::<Vec<u32>>();
+    deal.iter().map(lengths).max_by_key(Vec::len).unwrap_or_default()
+}
+
+/// Deals the slots of all streams out to workers, one after the other: for each worker the stream of each of its slots.
+fn deal(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
+    let slots: Vec<usize> = point
+        .streams
+        .iter()
+        .enumerate()
+        .flat_map(|(index, stream)| std::iter::repeat_n(index, stream.load.slots() as usize))
+        .collect();
+    let workers = workers.max(slots.len().div_ceil(slots_max)).clamp(1, slots.len().max(1));
+    let mut hands = vec![Vec::new(); workers];
+    for (number, stream) in slots.into_iter().enumerate() {
+        hands[number % workers].push(stream);
+    }
+    hands
+}
+
+/// What the workers of a point share.
+struct Room<'a> {
+    point: &'a Point,
+    engine: &'a dyn Engine,
+    clock: Clock,
+    stage: Stage,
+    stop: &'a AtomicBool,
+    /// By stream.
+    pacers: Vec<Pacer>,
+    /// By class.
+    coverage: Vec<CoverageMap>,
+    live: Vec<LiveClass>,
+    /// The class of each stream.
+    class_of: Vec<usize>,
+    start: Barrier,
+}
+
+/// Drives `point` on `engine` with at least `workers` threads, until it is over or `stop` is set.
+///
+/// # Errors
+/// A session could not be opened. What goes wrong later is in the record.
+pub fn point(
+    engine: &dyn Engine,
+    point: &Point,
+    workers: usize,
+    stop: &AtomicBool,
+    watch: &mut Watch<'_>,
+) -> Result<PointRecord, Error> {
+    let started = clock::wall_time();
+    let clock = engine.clock();
+    let hands = deal(point, engine.slots_max(), if clock.is_virtual() { 1 } else { workers });
+    let names = classes(point);
+    let class_of = point.streams.iter().map(|stream| names.iter().position(|name| *name == stream.name).unwrap_or(0));
+    let extent = |name: &&str| {
+        let stream = point.streams.iter().find(|stream| stream.name == **name).expect("a class has a stream");
+        CoverageMap::new(engine.usable() / u64::from(stream.length))
+    };
+    let room = Room {
+        point,
+        engine,
+        stage: Stage::new(point.until),
+        stop,
+        pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
+        coverage: names.iter().map(extent).collect(),
+        live: names.iter().map(|_| LiveClass::default()).collect(),
+        class_of: class_of.collect(),
+        start: Barrier::new(hands.len()),
+        clock,
+    };
+    let outcomes = run_workers(&room, &hands, watch);
+    let mut streams: Vec<StreamRecord> =
+        names.iter().enumerate().map(|(class, name)| empty_record(&room, class, name)).collect();
+    let mut end = if room.stage.was_stopped() { End::Stopped } else { End::Complete };
+    for outcome in outcomes {
+        let (recorders, fault) = outcome?;
+        for (stream, recorder) in recorders {
+            recorder.pour_into(&mut streams[room.class_of[stream]]);
+        }
+        if let Some(Fault(why)) = fault {
+            end = End::Broken(why);
+        }
+    }
+    add_unserved(&room, &mut streams);
+    let stage = &room.stage;
+    Ok(PointRecord {
+        coordinates: point.coordinates,
+        started,
+        warm_up: stage.warm_up(),
+        measured: stage.measured(),
+        end,
+        cpu: stage.cpu(),
+        streams,
+        samples: Vec::new(),
+    })
+}
+
+/// The record of a class before anything is poured into it.
+fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
+    let streams: Vec<&Stream> = room.point.streams.iter().filter(|stream| stream.name == name).collect();
+    let kinds = Kind::ALL.into_iter().filter(|kind| streams.iter().any(|stream| stream.mix.kinds().contains(kind)));
+    StreamRecord {
+        name: name.into(),
+        length: streams[0].length,
+        loads: streams.iter().map(|stream| stream.load).collect(),
+        kinds: kinds.map(|kind| KindRecord { kind, windows: Vec::new() }).collect(),
+        unserved: Vec::new(),
+        warm_up_done: 0,
+        coverage: room.coverage[class].read(),
+    }
+}
+
+/// Counts what was due while measuring and never started.
+fn add_unserved(room: &Room, streams: &mut [StreamRecord]) {
+    let (from, end) = (room.stage.from(), room.stage.end());
+    if end == Nanos::MAX {
+        return;
+    }
+    for (stream, pacer) in room.pacers.iter().enumerate() {
+        let windows = pacer.unserved(from..end, room.stage.origin(), WINDOW);
+        let record = &mut streams[room.class_of[stream]];
+        record.unserved.resize(record.unserved.len().max(windows.len()), 0);
+        record.unserved.iter_mut().zip(windows).for_each(|(sum, count)| *sum += count);
+    }
+}
+
+/// What came of a worker: what it recorded of each stream, and what broke.
+type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
+
+/// Runs a worker for each hand, this thread watching; on virtual time there is one worker and it runs here.
+fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
+    let see = |watch: &mut Watch<'_>| {
+        let from = room.stage.from();
+        watch(&Live {
+            elapsed: room.clock.now().since(room.stage.origin()),
+            measuring_since: (from != Nanos::MAX).then(|| from.since(room.stage.origin())),
+            classes: &room.live,
+        });
+    };
+    see(watch);
+    let outcomes = if room.clock.is_virtual() {
+        vec![worker(room, 0, hands)]
+    } else {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..hands.len()).map(|number| scope.spawn(move || worker(room, number, hands))).collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                room.clock.wait_until(room.clock.now().plus(WATCH));
+                see(watch);
+            }
+            threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
+        })
+    };
+    see(watch);
+    outcomes
+}
+
+/// One worker: opens its session, waits for the others, and drives its slots.
+fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
+    let hand = &hands[number];
+    let lengths: Vec<u32> = hand.iter().map(|stream| room.point.streams[*stream].length).collect();
+    let session = room.engine.open(&lengths);
+    let (streams, mut lanes, mut table) = make_lanes(room, number, hands);
+    room.start.wait();
+    room.stage.set_off(room.clock.now(), room.point.warm_up);
+    let mut session = match session {
+        Ok(session) => session,
+        Err(error) => {
+            // The others have begun, or will: they find the point over.
+            room.stage.stop(room.clock.now());
+            return Err(error);
+        }
+    };
+    let mut leader = (number == 0).then(|| Leader::new(&room.stage, &room.live, room.stop, room.point.warm_up));
+    let fault = drive(room, session.as_mut(), &mut lanes, &mut table, &mut leader).err();
+    if fault.is_some() {
+        room.stage.stop(room.clock.now());
+    }
+    if let Some(leader) = &mut leader {
+        leader.finish();
+    }
+    let recorders = streams.into_iter().zip(lanes.into_iter().map(Lane::into_recorder)).collect();
+    Ok((recorders, fault))
+}
+
+/// The lanes of worker `number`: one for each stream that has slots in its hand; and its slots, numbered as in the hand.
+fn make_lanes<'a>(room: &'a Room, number: usize, hands: &[Vec<usize>]) -> (Vec<usize>, Vec<Lane<'a>>, Vec<Flight>) {
+    let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
+    for (slot, stream) in hands[number].iter().enumerate() {
+        let lane = streams.iter().position(|known| known == stream).unwrap_or_else(|| {
+            streams.push(*stream);
+            lanes.push(make_lane(room, *stream, number, hands));
+            lanes.len() - 1
+        });
+        let slot = Slot::try_from(slot).expect("slots of a session fit");
+        table.push(lanes[lane].add_slot(u16::try_from(lane).expect("few streams"), slot));
+    }
+    (streams, lanes, table)
+}
+
+/// The lane of `stream` in worker `number`.
+fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usize>]) -> Lane<'a> {
+    let spec = &room.point.streams[stream];
+    let class = room.class_of[stream];
+    let shared = Shared { pacer: &room.pacers[stream], coverage: &room.coverage[class], live: &room.live[class] };
+    // Fixed work is cut among the workers that have a part in the stream, the first ones taking what is left over.
+    let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
+    let workers = hands.iter().filter(has_part).count() as u64;
+    let turn = hands[..number].iter().filter(has_part).count() as u64;
+    let share = match room.point.until {
+        Until::Ops(count) => Until::Ops(count / workers + u64::from(turn < count % workers)),
+        elapsed @ Until::Elapsed(_) => elapsed,
+    };
+    let extent = room.engine.usable() / u64::from(spec.length);
+    let ops = Ops::new(spec, extent, room.point.seed, ((stream as u64) << 32) | number as u64);
+    Lane::new(shared, ops, spec.mix.kinds(), share)
+}
+
+/// The loop. Takes what is due while a slot is free, submits it, reaps until the next due time, records, and again.
+///
+/// Two readings of the clock a turn, whatever the number of operations in it: a reading costs as much as all else
+/// that is done for one operation.
+fn drive(
+    room: &Room,
+    session: &mut dyn Session,
+    lanes: &mut [Lane],
+    table: &mut [Flight],
+    leader: &mut Option<Leader>,
+) -> Result<(), Fault> {
+    let stage = &room.stage;
+    let mut over: Vec<Completion> = Vec::with_capacity(table.len());
+    let (mut outstanding, mut measuring) = (0, false);
+    loop {
+        let now = room.clock.now();
+        let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| {
+            leader.tick(now);
+            leader.next_tick()
+        });
+        let end = stage.end();
+        if now < end {
+            wake = wake.min(end);
+            let mut room_left = BATCH;
+            for lane in &mut *lanes {
+                wake = wake.min(submit_due(session, lane, table, &mut room_left, now, stage)?);
+            }
+            outstanding += BATCH - room_left;
+        }
+        if outstanding == 0 && (now >= end || lanes.iter().all(Lane::is_exhausted)) {
+            return Ok(());
+        }
+        session.reap(wake, &mut over)?;
+        let now = room.clock.now();
+        outstanding -= over.len();
+        if !measuring && stage.from() != Nanos::MAX {
+            measuring = true;
+            lanes.iter_mut().for_each(|lane| lane.measure_from(stage.from()));
+        }
+        for Completion { slot, outcome } in over.drain(..) {
+            let flight = &mut table[usize::from(slot)];
+            lanes[usize::from(flight.lane)].over(slot, flight, now, outcome);
+        }
+        stage.ended(now);
+        lanes.iter_mut().for_each(Lane::report);
+    }
+}
+
+/// Submits what is due in `lane`, as far as `batch` allows. Answers until when the loop may wait: not at all if the
+/// batch is full and more may be due.
+fn submit_due(
+    session: &mut dyn Session,
+    lane: &mut Lane,
+    table: &mut [Flight],
+    batch: &mut usize,
+    now: Nanos,
+    stage: &Stage,
+) -> Result<Nanos, Fault> {
+    while *batch > 0 {
+        match lane.next(table, now, stage) {
+            Ok((slot, op)) => session.submit(slot, op)?,
+            Err(until) => return Ok(until),
+        }
+        *batch -= 1;
+    }
+    Ok(Nanos(0))
+}

@@ -1,0 +1,34 @@
+//! The adapter for engines that wait: one closure that executes one operation makes a session of one slot.
+
+use super::Session;
+use crate::clock::Clock;
+use crate::model::{Completion, Fault, Nanos, Op, Outcome, Slot};
+
+/// A session whose only slot is worked off by `execute`, in [`Session::reap`].
+pub struct Blocking<F> {
+    clock: Clock,
+    pending: Option<(Slot, Op)>,
+    execute: F,
+}
+
+impl<F: FnMut(Op) -> Result<Outcome, Fault>> Blocking<F> {
+    /// A session that executes operations by `execute`.
+    pub fn new(clock: Clock, execute: F) -> Self {
+        Self { clock, pending: None, execute }
+    }
+}
+
+impl<F: FnMut(Op) -> Result<Outcome, Fault>> Session for Blocking<F> {
+    fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
+        self.pending = Some((slot, op));
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
+        match self.pending.take() {
+            Some((slot, op)) => out.push(Completion { slot, outcome: (self.execute)(op)? }),
+            None => self.clock.wait_until(until),
+        }
+        Ok(())
+    }
+}

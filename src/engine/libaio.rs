@@ -1,0 +1,232 @@
+//! Asynchronous I/O by Linux's older interface, the one Oracle and Orion use: `io_submit` and `io_getevents`.
+//!
+//! Four system calls, made by hand. It is asynchronous for direct I/O only; on a file opened through the page
+//! cache `io_submit` itself waits.
+
+use super::buffers::Buffers;
+use super::volume::Volume;
+use super::{Engine, Session};
+use crate::clock::Clock;
+use crate::model::{Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// `struct iocb` of `linux/aio_abi.h`, little-endian.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    opcode: u16,
+    priority: i16,
+    file: u32,
+    address: u64,
+    length: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_file: u32,
+}
+
+/// `struct io_event` of `linux/aio_abi.h`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+
+/// libaio on a volume.
+#[derive(Debug)]
+pub struct Libaio {
+    volume: Volume,
+    clock: Clock,
+}
+
+impl Libaio {
+    /// libaio on `volume`.
+    #[must_use]
+    pub fn new(clock: Clock, volume: Volume) -> Self {
+        Self { volume, clock }
+    }
+}
+
+impl Engine for Libaio {
+    fn name(&self) -> &'static str {
+        "libaio"
+    }
+
+    fn about(&self) -> String {
+        if self.volume.is_direct() {
+            "libaio: io_submit, io_getevents".into()
+        } else {
+            "libaio: io_submit, io_getevents; through the page cache io_submit itself waits for the device".into()
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        usize::from(Slot::MAX)
+    }
+
+    fn usable(&self) -> u64 {
+        self.volume.usable()
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let mut context: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one word to `context`.
+        check(unsafe { libc::syscall(libc::SYS_io_setup, lengths.len(), &raw mut context) }).map_err(|error| {
+            let cure = "raise fs.aio-max-nr (sysctl), or ask for fewer outstanding I/Os";
+            Error::failed(format!("io_setup for {} I/Os: {error}", lengths.len()), cure)
+        })?;
+        Ok(Box::new(LibaioSession {
+            volume: &self.volume,
+            clock: &self.clock,
+            context,
+            buffers: Some(Buffers::new(lengths)),
+            blocks: vec![ControlBlock::default(); lengths.len()],
+            collected: Vec::with_capacity(lengths.len()),
+            events: vec![Event::default(); lengths.len()],
+            outstanding: 0,
+        }))
+    }
+}
+
+struct LibaioSession<'a> {
+    volume: &'a Volume,
+    clock: &'a Clock,
+    context: libc::c_ulong,
+    /// None only while dropping.
+    buffers: Option<Buffers>,
+    /// One a slot. Never grows, so that the kernel may keep addresses.
+    blocks: Vec<ControlBlock>,
+    /// Those of them that the kernel has not been told of, in order.
+    collected: Vec<*const ControlBlock>,
+    events: Vec<Event>,
+    /// Operations that the kernel has been told of and that are not over.
+    outstanding: usize,
+}
+
+impl LibaioSession<'_> {
+    /// Tells the kernel what was collected.
+    fn tell(&mut self) -> Result<(), Fault> {
+        if self.collected.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the session.
+        let result = check(unsafe {
+            libc::syscall(libc::SYS_io_submit, self.context, self.collected.len(), self.collected.as_ptr())
+        });
+        match result {
+            Ok(taken) => {
+                self.outstanding += taken;
+                self.collected.drain(..taken);
+                Ok(())
+            }
+            Err(error) if again(&error) => Ok(()),
+            Err(error) => Err(Fault(format!("io_submit: {error}"))),
+        }
+    }
+
+    /// Waits for at least `least` operations, but no longer than `wait`, and adds what is over to `out`.
+    fn fetch(&mut self, least: usize, wait: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
+        let time = libc::timespec {
+            tv_sec: i64::try_from(wait.0 / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(wait.0 % 1_000_000_000).unwrap_or(0),
+        };
+        // SAFETY: the kernel writes at most `events.len()` events to it.
+        let result = check(unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                least,
+                self.events.len(),
+                self.events.as_mut_ptr(),
+                &raw const time,
+            )
+        });
+        let count = match result {
+            Ok(count) => count,
+            Err(error) if again(&error) => 0,
+            Err(error) => return Err(Fault(format!("io_getevents: {error}"))),
+        };
+        self.outstanding -= count;
+        out.extend(self.events[..count].iter().map(|event| {
+            #[expect(clippy::cast_possible_truncation, reason = "the data of an event is its slot")]
+            let slot = event.data as Slot;
+            let length = u32::try_from(self.blocks[usize::from(slot)].length).unwrap_or(u32::MAX);
+            Completion { slot, outcome: Outcome::of_transfer(event.result, length) }
+        }));
+        Ok(())
+    }
+}
+
+impl Session for LibaioSession<'_> {
+    fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
+        let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+        let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
+        if op.kind == Kind::Write {
+            buffers.renew(slot.into(), op.length);
+        }
+        self.blocks[usize::from(slot)] = ControlBlock {
+            data: slot.into(),
+            opcode: if op.kind == Kind::Write { PWRITE } else { PREAD },
+            file: u32::try_from(self.volume.files()[file].as_raw_fd()).expect("an open file's number is not negative"),
+            address: buffers.address(slot.into()) as u64,
+            length: op.length.into(),
+            offset: i64::try_from(offset).expect("file offsets fit"),
+            ..ControlBlock::default()
+        };
+        self.collected.push(&raw const self.blocks[usize::from(slot)]);
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
+        self.tell()?;
+        if until == Nanos(0) {
+            return self.fetch(0, Nanos(0), out);
+        }
+        if self.outstanding == 0 {
+            self.clock.wait_until(until);
+            return Ok(());
+        }
+        self.fetch(1, until.since(self.clock.now()), out)
+    }
+}
+
+impl Drop for LibaioSession<'_> {
+    /// Waits for what is outstanding: the kernel writes to our buffers until then.
+    fn drop(&mut self) {
+        let mut over = Vec::new();
+        while self.outstanding > 0 {
+            if self.fetch(1, Nanos::from_secs(1), &mut over).is_err() {
+                // Memory the kernel may still write to is never given back.
+                std::mem::forget(self.buffers.take());
+                break;
+            }
+        }
+        // SAFETY: the context is ours and is used no more.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}
+
+/// The result of a system call: a count, or its error.
+fn check(result: libc::c_long) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// True for errors that mean "not now".
+fn again(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR))
+}

@@ -1,0 +1,67 @@
+//! The engine that does nothing: every operation is over as soon as it is asked for. It measures the tool itself,
+//! and it is the skeleton of an engine to copy; see docs/adding-an-engine.md.
+
+use super::{Engine, Session};
+use crate::clock::Clock;
+use crate::model::{Completion, Error, Fault, Nanos, Op, Outcome, Slot};
+
+/// An engine without a target.
+#[derive(Debug)]
+pub struct Null {
+    clock: Clock,
+    bytes: u64,
+}
+
+impl Null {
+    /// A target of `bytes` that is not there.
+    #[must_use]
+    pub fn new(clock: Clock, bytes: u64) -> Self {
+        Self { clock, bytes }
+    }
+}
+
+impl Engine for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> String {
+        "null: every operation is over at once; the figures are the tool's own".into()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        usize::from(Slot::MAX)
+    }
+
+    fn usable(&self) -> u64 {
+        self.bytes
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        Ok(Box::new(NullSession { clock: &self.clock, over: Vec::with_capacity(lengths.len()) }))
+    }
+}
+
+struct NullSession<'a> {
+    clock: &'a Clock,
+    over: Vec<Completion>,
+}
+
+impl Session for NullSession<'_> {
+    fn submit(&mut self, slot: Slot, _: Op) -> Result<(), Fault> {
+        self.over.push(Completion { slot, outcome: Outcome::Done });
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
+        if self.over.is_empty() {
+            self.clock.wait_until(until);
+        }
+        out.append(&mut self.over);
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Synchronous I/O: a thread for each outstanding operation, pread and pwrite, as a database's foreground session does.
+
+use super::blocking::Blocking;
+use super::buffers::Buffers;
+use super::volume::Volume;
+use super::{Engine, Session};
+use crate::clock::Clock;
+use crate::model::{Error, Fault, Kind, Op, Outcome};
+use std::os::unix::fs::FileExt;
+
+/// pread and pwrite on a volume.
+#[derive(Debug)]
+pub struct Psync {
+    volume: Volume,
+    clock: Clock,
+}
+
+impl Psync {
+    /// Synchronous I/O on `volume`.
+    #[must_use]
+    pub fn new(clock: Clock, volume: Volume) -> Self {
+        Self { volume, clock }
+    }
+}
+
+impl Engine for Psync {
+    fn name(&self) -> &'static str {
+        "psync"
+    }
+
+    fn about(&self) -> String {
+        "psync: pread and pwrite, a thread for each outstanding I/O".into()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        self.volume.usable()
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let mut buffers = Buffers::new(lengths);
+        let execute = move |op: Op| -> Result<Outcome, Fault> {
+            let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+            let file = &self.volume.files()[file];
+            let length = op.length as usize;
+            let result = match op.kind {
+                Kind::Read => file.read_at(&mut buffers.piece(0)[..length], offset),
+                Kind::Write => {
+                    buffers.renew(0, op.length);
+                    file.write_at(&buffers.piece(0)[..length], offset)
+                }
+            };
+            let transferred = match result {
+                Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            Ok(Outcome::of_transfer(transferred, op.length))
+        };
+        Ok(Box::new(Blocking::new(self.clock.clone(), execute)))
+    }
+}

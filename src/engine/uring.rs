@@ -1,0 +1,292 @@
+//! Asynchronous I/O by `io_uring`: the default.
+//!
+//! Asks the kernel for the fastest ring it has and does without what is refused, visibly: see [`Uring::about`].
+//! The loop decides how many operations a system call carries: one call submits what was
+//! collected since the last and fetches what is over.
+
+use super::buffers::Buffers;
+use super::volume::Volume;
+use super::{Engine, Session};
+use crate::clock::Clock;
+use crate::model::{Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// Ways to set up a ring, best first.
+const SETUPS: [Setup; 4] = [Setup::NoSubmissionArray, Setup::DeferredTaskRun, Setup::CooperativeTaskRun, Setup::Plain];
+
+/// How a ring is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setup {
+    /// Linux 6.6.
+    NoSubmissionArray,
+    /// Linux 6.1: completions are worked off when we ask for them, not when they interrupt us.
+    DeferredTaskRun,
+    /// Linux 5.19.
+    CooperativeTaskRun,
+    /// Linux 5.1.
+    Plain,
+}
+
+impl Setup {
+    fn name(self) -> &'static str {
+        match self {
+            Setup::NoSubmissionArray => "single issuer, deferred task run, no submission array",
+            Setup::DeferredTaskRun => "single issuer, deferred task run",
+            Setup::CooperativeTaskRun => "cooperative task run",
+            Setup::Plain => "plain ring",
+        }
+    }
+
+    fn build(self, slots: usize) -> std::io::Result<IoUring> {
+        let mut builder = IoUring::builder();
+        match self {
+            Setup::NoSubmissionArray => {
+                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_no_sqarray();
+            }
+            Setup::DeferredTaskRun => {
+                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+            }
+            Setup::CooperativeTaskRun => {
+                builder.setup_coop_taskrun().setup_taskrun_flag();
+            }
+            Setup::Plain => {}
+        }
+        builder.dontfork().build(u32::try_from(slots.next_power_of_two()).unwrap_or(u32::MAX))
+    }
+}
+
+/// `io_uring` on a volume.
+#[derive(Debug)]
+pub struct Uring {
+    volume: Volume,
+    clock: Clock,
+    setup: Setup,
+    /// Whether the kernel took the files and the buffers of a trial ring into its own tables.
+    files: bool,
+    buffers: bool,
+}
+
+impl Uring {
+    /// `io_uring` on `volume`. A trial ring with slots for `lengths`, the most that will be asked for, finds out what the
+    /// kernel grants.
+    ///
+    /// # Errors
+    /// `io_uring` is forbidden or absent; the volume is handed back for another engine.
+    pub fn new(clock: Clock, volume: Volume, lengths: &[u32]) -> Result<Self, (Volume, Error)> {
+        let mut refused = None;
+        for setup in SETUPS {
+            match setup.build(lengths.len()) {
+                Ok(ring) => {
+                    let files = register_files(&ring, &volume);
+                    let buffers = register_buffers(&ring, &Buffers::new(lengths), lengths.len());
+                    return Ok(Self { volume, clock, setup, files, buffers });
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        let why = refused.map_or_else(String::new, |error| error.to_string());
+        let error = Error::failed(
+            format!("io_uring cannot be used here: {why}"),
+            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or measure with --engine libaio",
+        );
+        Err((volume, error))
+    }
+}
+
+fn register_files(ring: &IoUring, volume: &Volume) -> bool {
+    let files: Vec<RawFd> = volume.files().iter().map(AsRawFd::as_raw_fd).collect();
+    ring.submitter().register_files(&files).is_ok()
+}
+
+fn register_buffers(ring: &IoUring, buffers: &Buffers, slots: usize) -> bool {
+    let pieces: Vec<libc::iovec> = (0..slots)
+        .map(|slot| libc::iovec { iov_base: buffers.address(slot).cast(), iov_len: buffers.length(slot) })
+        .collect();
+    // SAFETY: the pieces are allocated, and the owner of both keeps the buffers until the ring is gone.
+    unsafe { ring.submitter().register_buffers(&pieces).is_ok() }
+}
+
+impl Engine for Uring {
+    fn name(&self) -> &'static str {
+        "uring"
+    }
+
+    fn about(&self) -> String {
+        let registered =
+            |is: bool, what: &str| if is { format!("registered {what}") } else { format!("{what} not registered") };
+        format!(
+            "io_uring: {}, {}, {}",
+            self.setup.name(),
+            registered(self.files, "files"),
+            registered(self.buffers, "buffers")
+        )
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        // Half of the kernel's limit for a ring's entries, so that the completion ring, twice as long, fits too.
+        16_384
+    }
+
+    fn usable(&self) -> u64 {
+        self.volume.usable()
+    }
+
+    fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let failed = |error: std::io::Error| {
+            Error::failed(
+                format!("cannot set up a ring for {} I/Os: {error}", lengths.len()),
+                "ask for fewer outstanding I/Os",
+            )
+        };
+        let ring = self.setup.build(lengths.len()).map_err(failed)?;
+        let buffers = Buffers::new(lengths);
+        let files_registered = self.files && register_files(&ring, &self.volume);
+        let buffers_registered = self.buffers && register_buffers(&ring, &buffers, lengths.len());
+        Ok(Box::new(UringSession {
+            volume: &self.volume,
+            clock: &self.clock,
+            ring,
+            buffers: Some(buffers),
+            files_registered,
+            buffers_registered,
+            asked: vec![0; lengths.len()],
+            collected: 0,
+            outstanding: 0,
+        }))
+    }
+}
+
+struct UringSession<'a> {
+    volume: &'a Volume,
+    clock: &'a Clock,
+    ring: IoUring,
+    /// None only while dropping.
+    buffers: Option<Buffers>,
+    files_registered: bool,
+    buffers_registered: bool,
+    /// Bytes asked for in each slot.
+    asked: Vec<u32>,
+    /// Operations in the submission ring that the kernel has not been told of.
+    collected: usize,
+    /// Operations that are not over.
+    outstanding: usize,
+}
+
+impl UringSession<'_> {
+    fn entry(&mut self, slot: Slot, op: Op) -> squeue::Entry {
+        let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
+        let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
+        if op.kind == Kind::Write {
+            buffers.renew(slot.into(), op.length);
+        }
+        let address = buffers.address(slot.into());
+        let fixed_file = Fixed(u32::try_from(file).expect("few files"));
+        let plain_file = io_uring::types::Fd(self.volume.files()[file].as_raw_fd());
+        // Whether a file is registered is part of its type, so the four operations are written out twice.
+        macro_rules! entry {
+            ($file:expr) => {
+                match (op.kind, self.buffers_registered) {
+                    (Kind::Read, true) => {
+                        opcode::ReadFixed::new($file, address, op.length, slot).offset(offset).build()
+                    }
+                    (Kind::Read, false) => opcode::Read::new($file, address, op.length).offset(offset).build(),
+                    (Kind::Write, true) => {
+                        opcode::WriteFixed::new($file, address, op.length, slot).offset(offset).build()
+                    }
+                    (Kind::Write, false) => opcode::Write::new($file, address, op.length).offset(offset).build(),
+                }
+            };
+        }
+        let entry = if self.files_registered { entry!(fixed_file) } else { entry!(plain_file) };
+        entry.user_data(slot.into())
+    }
+
+    /// Tells the kernel what was collected, and waits for a completion if `wait` says how long.
+    fn enter(&mut self, wait: Option<Nanos>) -> Result<(), Fault> {
+        let submitter = self.ring.submitter();
+        let result = match wait {
+            None => submitter.submit(),
+            Some(wait) => {
+                let time = Timespec::from(std::time::Duration::from_nanos(wait.0));
+                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&time))
+            }
+        };
+        match result {
+            Ok(submitted) => {
+                self.collected -= submitted.min(self.collected);
+                Ok(())
+            }
+            // Out of time, interrupted, or the kernel is short of memory for now: what is left is told next time.
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) =>
+            {
+                self.collected = self.ring.submission().len();
+                Ok(())
+            }
+            Err(error) => Err(Fault(format!("io_uring_enter: {error}"))),
+        }
+    }
+
+    /// Adds what is over to `out`.
+    fn harvest(&mut self, out: &mut Vec<Completion>) {
+        let before = out.len();
+        let Self { ring, asked, .. } = self;
+        out.extend(ring.completion().map(|entry| {
+            #[expect(clippy::cast_possible_truncation, reason = "user data is the slot it was submitted in")]
+            let slot = entry.user_data() as Slot;
+            Completion { slot, outcome: Outcome::of_transfer(entry.result().into(), asked[usize::from(slot)]) }
+        }));
+        self.outstanding -= out.len() - before;
+    }
+}
+
+impl Session for UringSession<'_> {
+    fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
+        let entry = self.entry(slot, op);
+        self.asked[usize::from(slot)] = op.length;
+        // SAFETY: file, buffer and ring live as long as the session, and `drop` waits for what is outstanding.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(|_| Fault("more operations than slots were submitted".into()))?;
+        self.collected += 1;
+        self.outstanding += 1;
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
+        let ready = !self.ring.completion().is_empty();
+        if until > Nanos(0) && !ready {
+            let wait = until.since(self.clock.now());
+            if self.outstanding == 0 {
+                self.clock.wait_until(until);
+            } else {
+                self.enter(Some(wait))?;
+            }
+        } else if self.collected > 0 || self.ring.submission().taskrun() {
+            self.enter(None)?;
+        }
+        self.harvest(out);
+        Ok(())
+    }
+}
+
+impl Drop for UringSession<'_> {
+    /// Waits for what is outstanding: the kernel writes to our buffers until then.
+    fn drop(&mut self) {
+        let mut over = Vec::new();
+        while self.outstanding > 0 {
+            let broken = self.ring.submit_and_wait(1).is_err_and(|error| error.raw_os_error() != Some(libc::EINTR));
+            if broken {
+                // Memory the kernel may still write to is never given back.
+                std::mem::forget(self.buffers.take());
+                return;
+            }
+            self.harvest(&mut over);
+        }
+    }
+}

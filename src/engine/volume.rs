@@ -1,0 +1,75 @@
+//! Open files that together form one volume.
+
+use super::layout::VolumeMap;
+use crate::model::Error;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The files of a volume, open, and the arithmetic that finds a byte in them.
+#[derive(Debug)]
+pub struct Volume {
+    files: Vec<File>,
+    map: VolumeMap,
+    direct: bool,
+}
+
+/// How a volume is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// For writing too. Without it the kernel itself refuses every write.
+    pub write: bool,
+    /// Past the page cache (`O_DIRECT`).
+    pub direct: bool,
+}
+
+impl Volume {
+    /// Opens `members`, which `map` describes.
+    ///
+    /// # Errors
+    /// One of them cannot be opened in this way.
+    pub fn open(members: &[PathBuf], map: VolumeMap, access: Access) -> Result<Self, Error> {
+        let files = members.iter().map(|path| open_file(path, access)).collect::<Result<_, _>>()?;
+        Ok(Self { files, map, direct: access.direct })
+    }
+
+    /// Bytes of the volume.
+    #[must_use]
+    pub fn usable(&self) -> u64 {
+        self.map.usable()
+    }
+
+    /// True if I/O goes past the page cache.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// The files, in the order of the volume.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// The index of the file that holds the byte at `offset` of the volume, and its offset there.
+    #[inline]
+    #[must_use]
+    pub fn locate(&self, offset: u64) -> (usize, u64) {
+        self.map.locate(offset)
+    }
+}
+
+fn open_file(path: &Path, access: Access) -> Result<File, Error> {
+    let flags = if access.direct { libc::O_DIRECT } else { 0 };
+    OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(path).map_err(|error| {
+        let (how, cure) = match error.raw_os_error() {
+            Some(libc::EINVAL) if access.direct => (
+                " for direct I/O",
+                "its filesystem has no direct I/O: name a file on another, or measure the page cache with --buffered",
+            ),
+            Some(libc::EACCES | libc::EPERM) => ("", "run as a user who may open it"),
+            _ => ("", ""),
+        };
+        Error::failed(format!("cannot open '{}'{how}: {error}", path.display()), cure)
+    })
+}

@@ -1,0 +1,201 @@
+//! Laws of the loop, on simulated devices in virtual time: what queueing theory says beforehand must come out.
+
+use rigel::clock::Clock;
+use rigel::drive;
+use rigel::engine::Engine;
+use rigel::engine::null::Null;
+use rigel::engine::sim::Sim;
+use rigel::model::{Arrivals, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Stream, Until, WarmUp};
+use rigel::record::{End, PointRecord, StreamRecord};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn stream(name: &str, load: Load) -> Stream {
+    Stream { name: name.into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 }
+}
+
+fn point(streams: Vec<Stream>, until: Until) -> Point {
+    Point { coordinates: Coordinates { small: 0, large: 0 }, streams, warm_up: WarmUp::NONE, until, seed: 1 }
+}
+
+fn closed(depth: u32, seconds: u64) -> Point {
+    point(vec![stream("small", Load::Closed { depth })], Until::Elapsed(Nanos::from_secs(seconds)))
+}
+
+fn open(rate: f64, arrivals: Arrivals, in_flight_max: u32, seconds: u64) -> Point {
+    let load = Load::Open { rate, arrivals, in_flight_max };
+    point(vec![stream("small", load)], Until::Elapsed(Nanos::from_secs(seconds)))
+}
+
+fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
+    drive::point(engine, point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap()
+}
+
+fn simulate(spec: &str, point: &Point) -> PointRecord {
+    run(&Sim::new(spec.parse().unwrap(), 7), point)
+}
+
+fn small(record: &PointRecord) -> &StreamRecord {
+    record.stream("small").unwrap()
+}
+
+fn rate(record: &PointRecord) -> f64 {
+    small(record).total().done as f64 / record.measured.as_secs_f64()
+}
+
+fn mean_response(record: &PointRecord) -> f64 {
+    let total = small(record).total();
+    total.response.sum as f64 / total.done as f64 / 1e9
+}
+
+/// `value` is within `share` of `expected`.
+fn assert_close(value: f64, expected: f64, share: f64, what: &str) {
+    assert!((value - expected).abs() <= expected * share, "{what}: {value}, expected {expected} ± {}%", share * 100.0);
+}
+
+#[test]
+fn a_closed_loop_reaches_the_servers_it_can_keep_busy() {
+    for (depth, servers) in [(1, 4), (3, 4), (4, 4), (16, 4), (64, 4)] {
+        let mut point = closed(depth, 10);
+        // Filling the queue is part of no steady state.
+        point.warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(2) };
+        let record = simulate(&format!("{servers},1ms,fixed"), &point);
+        let expected = f64::from(depth.min(servers)) / 0.001;
+        assert_close(rate(&record), expected, 0.001, &format!("depth {depth}"));
+    }
+}
+
+#[test]
+fn littles_law_holds_in_every_closed_loop() {
+    for depth in [1, 2, 7, 32, 200] {
+        let record = simulate("8,100us", &closed(depth, 10));
+        let outstanding = rate(&record) * mean_response(&record);
+        assert_close(outstanding, f64::from(depth), 0.01, &format!("depth {depth}"));
+    }
+}
+
+#[test]
+fn an_open_loop_waits_as_long_as_erlang_says() {
+    // M/M/c, c = 4 servers of 1 ms, offered load a = 3: Erlang's C formula.
+    let (c, a) = (4.0, 3.0);
+    let terms: f64 = 1.0 + a + a * a / 2.0 + a * a * a / 6.0;
+    let last = a.powi(4) / 24.0 * c / (c - a);
+    let waits = last / (terms + last);
+    let expected = 0.001 + waits * 0.001 / (c - a);
+    let record = simulate("4,1ms", &open(3000.0, Arrivals::Poisson, 10_000, 2000));
+    assert_close(mean_response(&record), expected, 0.02, "mean response of M/M/4");
+    // M/M/1 at 80 %: the response time is exponential with mean 1 / (mu - lambda), so its p99 is ln(100) times that.
+    let record = simulate("1,1ms", &open(800.0, Arrivals::Poisson, 10_000, 4000));
+    assert_close(mean_response(&record), 0.005, 0.05, "mean response of M/M/1");
+    let p99 = small(&record).total().response.histogram.quantile(0.99).unwrap().middle() / 1e9;
+    assert_close(p99, 0.005 * 100f64.ln(), 0.10, "p99 of M/M/1");
+}
+
+#[test]
+fn what_is_offered_is_done_failed_or_unserved() {
+    // Offered twice what the device can do, with errors, and few enough slots that a queue builds up in the tool.
+    let record = simulate("4,1ms,errors=5%", &open(8000.0, Arrivals::Uniform, 16, 10));
+    let small = small(&record);
+    let total = small.total();
+    let unserved: u64 = small.unserved.iter().sum();
+    let offered = total.done + total.failures() + unserved;
+    assert!(offered.abs_diff(80_000) <= 1, "{offered}");
+    assert!(unserved > 30_000, "a device that does half of it leaves the rest: {unserved}");
+    assert_close(total.failures() as f64 / (total.done + total.failures()) as f64, 0.05, 0.1, "share of failures");
+    // Second by second as well.
+    for (second, window) in small.kinds[0].windows.iter().enumerate() {
+        let offered = window.done + window.failures() + small.unserved.get(second).unwrap_or(&0);
+        assert!(offered.abs_diff(8000) <= 1, "second {second}: {offered}");
+    }
+}
+
+#[test]
+fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
+    // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, evenly.
+    let spec = "64,100us,fixed,stall=300ms/2s";
+    let record = simulate(spec, &open(1000.0, Arrivals::Uniform, 10_000, 100));
+    let response = small(&record).total().response.histogram;
+    let p99 = response.quantile(0.99).unwrap().middle() / 1e9;
+    // The slowest 1 % of all are the slowest fifteenth of those that met it: 280 ms and up.
+    assert_close(p99, 0.280, 0.01, "p99 of the open loop");
+    let record = simulate(spec, &closed(1, 100));
+    let response = small(&record).total().response.histogram;
+    assert!(response.quantile(0.999).unwrap().high < 200_000, "a closed loop sends nothing into the stall");
+    assert!(small(&record).total().response.max > 290_000_000, "but its slowest operation saw it");
+}
+
+#[test]
+fn fixed_work_is_exact_whatever_the_depth() {
+    for (depth, ops) in [(1, 1), (1, 1000), (7, 1000), (64, 63), (64, 10_007)] {
+        let point = point(vec![stream("small", Load::Closed { depth })], Until::Ops(ops));
+        let record = simulate("8,100us", &point);
+        let total = small(&record).total();
+        assert_eq!((total.done, total.response.histogram.count()), (ops, ops), "depth {depth}");
+        assert_eq!(small(&record).coverage.operations, ops);
+    }
+}
+
+#[test]
+fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
+    let engine = Null::new(Clock::real(), 1 << 30);
+    let mut point = point(vec![stream("small", Load::Closed { depth: 5 })], Until::Ops(100_003));
+    point.warm_up = WarmUp { least: Nanos(0), most: Nanos::from_millis(20) };
+    let record = drive::point(&engine, &point, 3, &AtomicBool::new(false), &mut |_| ()).unwrap();
+    assert_eq!(small(&record).total().done, 100_003);
+    assert!(small(&record).warm_up_done > 0);
+}
+
+#[test]
+fn two_streams_share_a_device_and_are_told_apart() {
+    let streams = vec![stream("small", Load::Closed { depth: 3 }), stream("large", Load::Closed { depth: 1 })];
+    let record = simulate("4,1ms,fixed", &point(streams, Until::Elapsed(Nanos::from_secs(10))));
+    assert_close(rate(&record), 3000.0, 0.001, "small");
+    assert_eq!(record.stream("large").unwrap().total().done, 10_000);
+}
+
+#[test]
+fn reads_and_writes_are_told_apart() {
+    let mut stream = stream("small", Load::Closed { depth: 4 });
+    stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap() };
+    let record = simulate("4,1ms,fixed", &point(vec![stream], Until::Ops(100_000)));
+    let kinds = &small(&record).kinds;
+    assert_eq!(kinds.len(), 2);
+    assert_eq!(kinds[0].total().done + kinds[1].total().done, 100_000);
+    assert_close(kinds[1].total().done as f64, 25_000.0, 0.03, "writes");
+}
+
+#[test]
+fn the_warm_up_ends_when_throughput_is_steady_and_counts_nothing() {
+    let mut point = closed(4, 10);
+    point.warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(20) };
+    let record = simulate("4,1ms,fixed", &point);
+    assert!((1.0..1.5).contains(&record.warm_up.as_secs_f64()), "{}", record.warm_up);
+    assert_eq!(record.measured, Nanos::from_secs(10));
+    assert_eq!(small(&record).total().done, 40_000);
+    // Stalls of 0.5 s in every second are never steady.
+    let record = simulate("4,1ms,fixed,stall=500ms/1s", &point);
+    assert_eq!(record.warm_up.as_secs_f64().round(), 20.0, "{}", record.warm_up);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_record() {
+    let mut records = [0, 1].map(|_| simulate("8,100us,errors=1%", &closed(16, 5)));
+    records.iter_mut().for_each(|record| (record.started, record.cpu) = (String::new(), Nanos(0)));
+    assert_eq!(records[0], records[1]);
+}
+
+#[test]
+fn a_request_to_stop_ends_the_point_and_keeps_what_was_measured() {
+    let stop = AtomicBool::new(false);
+    let engine = Null::new(Clock::real(), 1 << 30);
+    let mut calls = 0;
+    let record = drive::point(&engine, &closed(4, 3600), 2, &stop, &mut |_| {
+        calls += 1;
+        stop.store(calls > 3, Ordering::Relaxed);
+    })
+    .unwrap();
+    assert_eq!(record.end, End::Stopped);
+    assert!(record.measured < Nanos::from_secs(60));
+    let total = small(&record).total();
+    assert!(total.done > 0);
+    assert_eq!(total.done, total.response.histogram.count());
+}
