@@ -19,8 +19,11 @@ pub(super) struct Shared<'a> {
 pub(super) struct Lane<'a> {
     shared: Shared<'a>,
     ops: Ops,
-    /// Slots that are free, longest free first, so that operations start in the order they were made.
-    free: VecDeque<Slot>,
+    /// As many operations as there are free slots, made beforehand so that making them is never timed, each with the
+    /// moment when its slot became free: in a closed loop it is due since then.
+    ready: VecDeque<(Op, Nanos)>,
+    /// Slots that are free. The last one to become free is the first to be used: its buffer is still in the CPU's cache.
+    free: Vec<Slot>,
     /// Operations that may still start, of those that count; none = no limit.
     left: Option<u64>,
     recorder: Recorder,
@@ -29,11 +32,12 @@ pub(super) struct Lane<'a> {
     response: u64,
 }
 
-/// An operation on its way. A free slot holds the next operation already, so making it is never timed.
+/// What is in a slot: an operation on its way, or the one before.
 #[derive(Clone, Copy)]
 pub(super) struct Flight {
     pub(super) lane: u16,
-    op: Op,
+    kind: Kind,
+    position: u64,
     due: Nanos,
     start: Nanos,
     /// Does not count as part of fixed work.
@@ -48,13 +52,23 @@ impl<'a> Lane<'a> {
             Until::Ops(count) => Some(count),
             Until::Elapsed(_) => None,
         };
-        Self { shared, ops, free: VecDeque::new(), left, recorder: Recorder::new(open, kinds), done: 0, response: 0 }
+        Self {
+            shared,
+            ops,
+            ready: VecDeque::new(),
+            free: Vec::new(),
+            left,
+            recorder: Recorder::new(open, kinds),
+            done: 0,
+            response: 0,
+        }
     }
 
-    /// Gives the lane a slot, with the first operation in it.
+    /// Gives the lane a slot.
     pub(super) fn add_slot(&mut self, lane: u16, slot: Slot) -> Flight {
-        self.free.push_back(slot);
-        Flight { lane, op: self.ops.next_op(), due: Nanos(0), start: Nanos(0), warm_up: false }
+        self.free.push(slot);
+        self.ready.push_back((self.ops.next_op(), Nanos(0)));
+        Flight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
     }
 
     /// True once no more operations may start because the work is done.
@@ -65,42 +79,45 @@ impl<'a> Lane<'a> {
     /// The slot and operation to start now, or the time before which nothing is to be done.
     #[inline]
     pub(super) fn next(&mut self, table: &mut [Flight], now: Nanos, stage: &Stage) -> Result<(Slot, Op), Nanos> {
-        let Some(slot) = self.free.front().copied() else { return Err(Nanos::MAX) };
-        if self.is_exhausted() {
+        if self.free.is_empty() || self.is_exhausted() {
             return Err(Nanos::MAX);
         }
         match self.shared.pacer.take(now, stage.origin()) {
             Due::NotBefore(due) => Err(due),
-            Due::Since(due) => {
-                self.free.pop_front();
+            due => {
+                let (Some(slot), Some((op, free_since))) = (self.free.pop(), self.ready.pop_front()) else {
+                    return Err(Nanos::MAX);
+                };
+                let due = if let Due::Since(due) = due { due } else { free_since.max(stage.origin()) };
                 let flight = &mut table[usize::from(slot)];
-                (flight.due, flight.start) = (due, now);
+                *flight =
+                    Flight { kind: op.kind, position: op.position, due, start: now, warm_up: false, lane: flight.lane };
                 if let Some(left) = &mut self.left {
                     // Decided here once: what is not taken off the work left must not be recorded as part of it.
                     flight.warm_up = due < stage.from();
                     *left -= u64::from(!flight.warm_up);
                 }
-                Ok((slot, flight.op))
+                Ok((slot, op))
             }
         }
     }
 
     /// The operation in `slot` is over: records it and makes the next one.
     #[inline]
-    pub(super) fn over(&mut self, slot: Slot, flight: &mut Flight, now: Nanos, outcome: Outcome) {
+    pub(super) fn over(&mut self, slot: Slot, flight: &Flight, now: Nanos, outcome: Outcome) {
         if flight.warm_up {
             self.recorder.record_warm_up(outcome);
         } else {
             let times = Times { due: flight.due, start: flight.start, done: now };
-            self.recorder.record(flight.op.kind, times, outcome);
+            self.recorder.record(flight.kind, times, outcome);
         }
         if outcome == Outcome::Done {
-            self.shared.coverage.touch(flight.op.position);
+            self.shared.coverage.touch(flight.position);
             self.done += 1;
             self.response += now.since(flight.due).0;
         }
-        flight.op = self.ops.next_op();
-        self.free.push_back(slot);
+        self.ready.push_back((self.ops.next_op(), now));
+        self.free.push(slot);
     }
 
     /// Measuring began.

@@ -162,20 +162,16 @@ impl<'a> Leader<'a> {
         }
     }
 
-    /// When [`tick`](Leader::tick) wants to be called again.
-    pub(super) fn next_tick(&self) -> Nanos {
-        self.next_tick
-    }
-
-    /// Moves the stage on if it is time.
+    /// Moves the stage on if it is time. Answers when it wants to be called again.
     #[inline]
-    pub(super) fn tick(&mut self, now: Nanos) {
+    pub(super) fn tick(&mut self, now: Nanos) -> Nanos {
         if now >= self.stage.end() {
             self.finish();
         }
         if now >= self.next_tick {
             self.full_tick(now);
         }
+        self.next_tick
     }
 
     /// The measurement is over: what comes now is waiting for what is outstanding.

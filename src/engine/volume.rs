@@ -60,8 +60,10 @@ impl Volume {
 }
 
 fn open_file(path: &Path, access: Access) -> Result<File, Error> {
-    let flags = if access.direct { libc::O_DIRECT } else { 0 };
-    OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(path).map_err(|error| {
+    let direct = if access.direct { libc::O_DIRECT } else { 0 };
+    let open = |flags| OpenOptions::new().read(true).write(access.write).custom_flags(direct | flags).open(path);
+    // Without the time of last access: reading must not write. Only the owner may ask for that, so others go without.
+    open(libc::O_NOATIME).or_else(|_| open(0)).map_err(|error| {
         let (how, cure) = match error.raw_os_error() {
             Some(libc::EINVAL) if access.direct => (
                 " for direct I/O",

@@ -65,7 +65,7 @@ pub struct Window {
     pub failed: BTreeMap<String, u64>,
     /// From due to end, of those that are done.
     pub response: Latencies,
-    /// From start to end; none in a closed loop, where an operation is due when it starts.
+    /// From start to end; none in a closed loop, where an operation is due, and starts, as the one before it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Latencies>,
 }
