@@ -1,5 +1,6 @@
 //! Memory for outstanding operations: one piece a slot, aligned for direct I/O.
 
+use crate::clock;
 use crate::workload::content;
 use crate::workload::rng::Rng;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -37,7 +38,8 @@ impl Buffers {
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
         let mut buffers = Self { base, layout, pieces, serial: 0 };
-        let mut rng = Rng::new(base.as_ptr() as u64, 0);
+        // Two sessions must never write the same bytes, not even one after the other in the same memory.
+        let mut rng = Rng::new(clock::fresh_seed(), base.as_ptr() as u64);
         for slot in 0..buffers.pieces.len() {
             content::fill(buffers.piece(slot), &mut rng);
         }

@@ -7,7 +7,7 @@ use super::buffers::Buffers;
 use super::volume::Volume;
 use super::{Engine, Session};
 use crate::clock::Clock;
-use crate::model::{Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
+use crate::model::{Cause, Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -119,10 +119,10 @@ struct LibaioSession<'a> {
 }
 
 impl LibaioSession<'_> {
-    /// Tells the kernel what was collected.
-    fn tell(&mut self) -> Result<(), Fault> {
+    /// Tells the kernel what was collected. What it refuses is over.
+    fn tell(&mut self, out: &mut Vec<Completion>) {
         if self.collected.is_empty() {
-            return Ok(());
+            return;
         }
         // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the session.
         let result = check(unsafe {
@@ -132,10 +132,16 @@ impl LibaioSession<'_> {
             Ok(taken) => {
                 self.outstanding += taken;
                 self.collected.drain(..taken);
-                Ok(())
             }
-            Err(error) if again(&error) => Ok(()),
-            Err(error) => Err(Fault(format!("io_submit: {error}"))),
+            Err(error) if again(&error) => {}
+            // The kernel refuses the first operation of the batch and has not looked at the others.
+            Err(error) => {
+                let first = self.collected.remove(0);
+                let number = error.raw_os_error().unwrap_or(libc::EIO);
+                // SAFETY: the pointer is to a control block of this session.
+                let slot = slot_of(unsafe { (*first).data });
+                out.push(Completion { slot, outcome: Outcome::Failed(Cause::Errno(number)) });
+            }
         }
     }
 
@@ -163,8 +169,7 @@ impl LibaioSession<'_> {
         };
         self.outstanding -= count;
         out.extend(self.events[..count].iter().map(|event| {
-            #[expect(clippy::cast_possible_truncation, reason = "the data of an event is its slot")]
-            let slot = event.data as Slot;
+            let slot = slot_of(event.data);
             let length = u32::try_from(self.blocks[usize::from(slot)].length).unwrap_or(u32::MAX);
             Completion { slot, outcome: Outcome::of_transfer(event.result, length) }
         }));
@@ -193,8 +198,8 @@ impl Session for LibaioSession<'_> {
     }
 
     fn reap(&mut self, until: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
-        self.tell()?;
-        if until == Nanos(0) {
+        self.tell(out);
+        if until == Nanos(0) || !out.is_empty() {
             return self.fetch(0, Nanos(0), out);
         }
         if self.outstanding == 0 {
@@ -219,6 +224,12 @@ impl Drop for LibaioSession<'_> {
         // SAFETY: the context is ours and is used no more.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
+}
+
+/// The slot that a control block or an event carries.
+#[expect(clippy::cast_possible_truncation, reason = "its data is a slot")]
+fn slot_of(data: u64) -> Slot {
+    data as Slot
 }
 
 /// The result of a system call: a count, or its error.

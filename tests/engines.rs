@@ -1,0 +1,182 @@
+//! One contract, every engine: a new engine is added to `engines` and must pass all of it.
+
+mod common;
+
+use common::{Scratch, scratch_file};
+use rigel::clock::Clock;
+use rigel::engine::Engine;
+use rigel::engine::layout::VolumeMap;
+use rigel::engine::libaio::Libaio;
+use rigel::engine::null::Null;
+use rigel::engine::psync::Psync;
+use rigel::engine::sim::Sim;
+use rigel::engine::uring::Uring;
+use rigel::engine::volume::{Access, Volume};
+use rigel::model::{
+    Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point, Ratio, Slot, Stream,
+    Until, WarmUp,
+};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+const BLOCK: u32 = 8192;
+const BLOCKS: u64 = 2048;
+const SLOTS: usize = 32;
+
+fn volume(files: &[&Scratch], access: Access) -> Volume {
+    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+    let map = VolumeMap::new(&vec![BLOCKS * u64::from(BLOCK); files.len()], Layout::Concat, BLOCK.into()).unwrap();
+    Volume::open(&paths, map, access).unwrap()
+}
+
+/// Every engine that works on files, on the same files.
+fn file_engines(files: &[&Scratch], access: Access) -> Vec<Box<dyn Engine>> {
+    let volume = || volume(files, access);
+    let uring = Uring::new(Clock::real(), volume(), &[BLOCK; SLOTS]).map_err(|(_, error)| error).unwrap();
+    vec![Box::new(Psync::new(Clock::real(), volume())), Box::new(Libaio::new(Clock::real(), volume())), Box::new(uring)]
+}
+
+const READ: Access = Access { write: false, direct: true };
+const WRITE: Access = Access { write: true, direct: true };
+
+fn engines(file: &Scratch) -> Vec<Box<dyn Engine>> {
+    let mut engines = file_engines(&[file], READ);
+    engines.push(Box::new(Null::new(Clock::real(), BLOCKS * u64::from(BLOCK))));
+    engines.push(Box::new(Sim::new(format!("4,100us,size={}", BLOCKS * u64::from(BLOCK)).parse().unwrap(), 1)));
+    engines
+}
+
+fn op(kind: Kind, position: u64) -> Op {
+    Op { position, length: BLOCK, kind }
+}
+
+/// Submits `ops`, one a slot, and reaps until all are over.
+fn execute(engine: &dyn Engine, ops: &[Op]) -> Vec<Completion> {
+    let mut session = engine.open(&vec![BLOCK; ops.len()]).unwrap();
+    let mut over = Vec::new();
+    for (slot, op) in ops.iter().enumerate() {
+        session.submit(Slot::try_from(slot).unwrap(), *op).unwrap();
+    }
+    while over.len() < ops.len() {
+        session.reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over).unwrap();
+    }
+    over
+}
+
+#[test]
+fn every_operation_ends_once_in_its_own_slot() {
+    let file = scratch_file("contract-slots", BLOCKS * u64::from(BLOCK));
+    for engine in engines(&file) {
+        let slots = engine.slots_max().min(SLOTS);
+        let ops: Vec<Op> = (0..slots as u64).map(|i| op(Kind::Read, i * 61)).collect();
+        let over = execute(engine.as_ref(), &ops);
+        let seen: BTreeSet<Slot> = over.iter().map(|completion| completion.slot).collect();
+        assert_eq!((over.len(), seen.len()), (slots, slots), "{}", engine.name());
+        assert!(over.iter().all(|completion| completion.outcome == Outcome::Done), "{}: {over:?}", engine.name());
+    }
+}
+
+#[test]
+fn with_nothing_outstanding_reap_waits_until_its_time_and_no_longer() {
+    let file = scratch_file("contract-wait", BLOCKS * u64::from(BLOCK));
+    for engine in engines(&file) {
+        let clock = engine.clock();
+        let mut session = engine.open(&[BLOCK]).unwrap();
+        let mut over = Vec::new();
+        let due = clock.now().plus(Nanos::from_millis(20));
+        session.reap(due, &mut over).unwrap();
+        assert!(clock.now() >= due, "{} came back early", engine.name());
+        session.reap(Nanos(0), &mut over).unwrap();
+        assert!(over.is_empty(), "{}", engine.name());
+    }
+}
+
+#[test]
+fn a_read_past_the_end_is_a_short_transfer_and_no_fault() {
+    let file = scratch_file("contract-end", BLOCKS * u64::from(BLOCK));
+    for engine in file_engines(&[&file], READ) {
+        let over = execute(engine.as_ref(), &[op(Kind::Read, BLOCKS + 5)]);
+        assert_eq!(over[0].outcome, Outcome::Failed(Cause::Short), "{}", engine.name());
+    }
+}
+
+#[test]
+fn the_kernel_refuses_writes_to_a_volume_opened_for_reading() {
+    let file = scratch_file("contract-readonly", BLOCKS * u64::from(BLOCK));
+    let before = std::fs::read(&file.path).unwrap();
+    for engine in file_engines(&[&file], READ) {
+        let over = execute(engine.as_ref(), &[op(Kind::Write, 0)]);
+        assert!(matches!(over[0].outcome, Outcome::Failed(Cause::Errno(_))), "{}: {over:?}", engine.name());
+    }
+    assert_eq!(std::fs::read(&file.path).unwrap(), before);
+}
+
+#[test]
+fn writes_land_where_they_should_and_no_sector_is_written_twice() {
+    for number in 0..3 {
+        let files = [
+            scratch_file("contract-write-a", BLOCKS * u64::from(BLOCK)),
+            scratch_file("contract-write-b", BLOCKS * u64::from(BLOCK)),
+        ];
+        let engine = file_engines(&[&files[0], &files[1]], WRITE).remove(number);
+        let before = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
+        // One block in each file, and the last and first where they meet.
+        let positions = [7, BLOCKS - 1, BLOCKS, BLOCKS + 9];
+        for position in positions {
+            execute(engine.as_ref(), &[op(Kind::Write, position)]);
+        }
+        let after = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
+        let mut sectors = BTreeSet::new();
+        for block in 0..2 * BLOCKS {
+            let at = |files: &[Vec<u8>; 2]| {
+                let start = usize::try_from(block % BLOCKS * u64::from(BLOCK)).unwrap();
+                files[usize::from(block >= BLOCKS)][start..start + BLOCK as usize].to_vec()
+            };
+            let changed = at(&before) != at(&after);
+            assert_eq!(changed, positions.contains(&block), "{}: block {block}", engine.name());
+            if changed {
+                at(&after).chunks(512).for_each(|sector| assert!(sectors.insert(sector.to_vec()), "{}", engine.name()));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
+    let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
+    let stream = |name: &str, depth| Stream {
+        name: name.into(),
+        load: Load::Closed { depth },
+        mix: Mix { writes: Ratio::ZERO },
+        pattern: Pattern::Uniform,
+        length: BLOCK,
+    };
+    let point = Point {
+        coordinates: Coordinates { small: 7, large: 2 },
+        streams: vec![stream("small", 7), stream("large", 2)],
+        warm_up: WarmUp::NONE,
+        until: Until::Ops(5000),
+        seed: 3,
+    };
+    for engine in engines(&file) {
+        let record = rigel::drive::point(engine.as_ref(), &point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        for stream in &record.streams {
+            let total = stream.total();
+            assert_eq!((total.done, total.failures()), (5000, 0), "{} {}", engine.name(), stream.name);
+            assert_eq!(total.response.histogram.count(), 5000);
+            let coverage = &stream.coverage;
+            let off = (coverage.distinct as f64 - coverage.expected_uniform()).abs();
+            assert!(off < 6.0 * coverage.expected_uniform_deviation(), "{}: {coverage:?}", engine.name());
+        }
+    }
+}
+
+#[test]
+fn an_engine_says_what_it_is() {
+    let file = scratch_file("contract-about", BLOCKS * u64::from(BLOCK));
+    for engine in engines(&file) {
+        assert!(!engine.about().is_empty());
+        assert!(engine.usable() >= BLOCKS * u64::from(BLOCK), "{}", engine.name());
+        assert!(engine.slots_max() > 0);
+    }
+}
