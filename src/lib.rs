@@ -27,4 +27,5 @@ pub mod engine;
 pub mod model;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod workload;
