@@ -137,7 +137,7 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
         }
     }
     if blocks.is_empty() {
-        blocks.push("No data point was completed, so there is no maximum.\n".into());
+        blocks.push("No complete data point has done an I/O, so there is no maximum.\n".into());
     }
     let doubts = failed_lines(&cells) + &incomplete_lines(request, points);
     if !doubts.is_empty() {
@@ -423,10 +423,11 @@ fn failed_lines(cells: &[Cell<'_>]) -> String {
     text
 }
 
-/// A line for each cell that did not run to its end, with what is known of it.
+/// A line for each cell that did not run to its end, with what is known of it, and one for those that never began.
 fn incomplete_lines(request: &OrionRequest, points: &[PointRecord]) -> String {
     let mut text = String::new();
-    for point in last_records(request, points).into_iter().filter(|point| point.end != End::Complete) {
+    let records = last_records(request, points);
+    for point in records.iter().copied().filter(|point| point.end != End::Complete) {
         let cell = Cell::of(point);
         let figures = [
             cell.iops().map(|iops| format!(", {iops:.0} small IOs a second")),
@@ -434,16 +435,13 @@ fn incomplete_lines(request: &OrionRequest, points: &[PointRecord]) -> String {
             cell.mbps().map(|mbps| format!(", {mbps:.2} MB of large IO a second")),
         ];
         let figures: String = figures.into_iter().flatten().collect();
-        line(
-            &mut text,
-            format_args!(
-                "Incomplete @ {}: {} after {:.1} of {} seconds{figures}; in no figure above and in no csv file",
-                label(&cell),
-                ending(&point.end),
-                point.measured.as_secs_f64(),
-                request.duration
-            ),
-        );
+        let seconds = format!("{:.1} of {} seconds", point.measured.as_secs_f64(), request.duration);
+        let ending = ending(&point.end);
+        line(&mut text, format_args!("Incomplete @ {}: {seconds}{figures}, {ending}; in no csv file", label(&cell)));
+    }
+    let cells = request.cells().len();
+    if records.len() < cells {
+        line(&mut text, format_args!("Not run: {} of {cells} data points", cells - records.len()));
     }
     text
 }
@@ -645,10 +643,12 @@ mod tests {
 
     #[test]
     fn what_did_not_run_is_not_in_the_summary() {
-        let request = OrionRequest::new(RunLevel::Dss);
+        let request = OrionRequest { num_large: Some(1), ..OrionRequest::new(RunLevel::Dss) };
         let block = result_block(&request, &[large_cell(1, 100)]);
         assert_eq!(block, "Maximum Large MBPS=2.00 @ Small=0 and Large=1\n");
-        assert_eq!(result_block(&request, &[]), "No data point was completed, so there is no maximum.\n");
+        let nothing =
+            "No complete data point has done an I/O, so there is no maximum.\n\nNot run: 1 of 1 data points\n";
+        assert_eq!(result_block(&request, &[]), nothing);
         let oltp = result_block(&OrionRequest::new(RunLevel::Oltp), &[small_cell(1, 100)]);
         assert!(!oltp.contains("MBPS") && oltp.starts_with("Maximum Small IOPS=100 @"), "{oltp}");
     }
