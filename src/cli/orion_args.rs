@@ -12,7 +12,7 @@ use crate::record::journal::EngineChoice;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -20,10 +20,12 @@ use std::path::{Path, PathBuf};
 ///
 /// Each data point keeps a number of small I/Os (columns) and of large I/Os or sequential streams (rows) outstanding.
 #[derive(Debug, Clone, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
 #[command(
     name = "orion",
     no_binary_name = true,
     disable_version_flag = true,
+    disable_help_flag = true,
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
     after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
                   Example: orion --run oltp --testname mytest --num_disks 4"
@@ -83,6 +85,9 @@ pub struct OrionArgs {
     /// Accepted, has no effect: no huge pages are asked for
     #[arg(long, help_heading = ORIONS)]
     pub hugenotneeded: bool,
+    /// Prints this
+    #[arg(short, long, help_heading = ORIONS, action = ArgAction::HelpShort)]
+    pub help: Option<bool>,
 
     /// Instead of NAME.lun, may be repeated: a file, a device, a directory for a scratch file, sim:… or null:
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
@@ -350,6 +355,10 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
         ErrorKind::ArgumentConflict => Error::asked(format!("{option} is given twice"), "give it once"),
         ErrorKind::MissingRequiredArgument => {
             Error::asked(format!("{option} is missing"), format!("give {option} and {valid}"))
+        }
+        ErrorKind::InvalidUtf8 => {
+            let bad = typed.iter().find(|argument| argument.to_str().is_none()).cloned().unwrap_or_default();
+            Error::asked(format!("'{}' is not UTF-8 text", bad.display()), "only paths may have other bytes in them")
         }
         _ => {
             let rendered = single_dash(&error.render().to_string());
@@ -738,7 +747,7 @@ mod tests {
     #[test]
     fn the_tables_and_the_definition_hold_the_same_options() {
         let command = super::command();
-        for (option, valid) in ORION_OPTIONS.iter().filter(|(option, _)| *option != "help") {
+        for (option, valid) in &ORION_OPTIONS {
             let arg = command.get_arguments().find(|arg| arg.get_long() == Some(option)).expect(option);
             assert_eq!(arg.get_help_heading(), Some(ORIONS), "{option}");
             assert_eq!(valid.is_empty(), !arg.get_action().takes_values(), "{option}");
@@ -783,7 +792,7 @@ mod tests {
             match parse(line) {
                 Ok(Parsed::Measure(args)) => {
                     if let Ok((request, _)) = args.resolve(|| Ok(vec!["/a".into()]), |_| false) {
-                        request.overrides();
+                        prop_assert!(request.overrides().len() < 20);
                         prop_assert!(!request.cells().is_empty());
                     }
                 }

@@ -73,6 +73,23 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     )
 }
 
+/// A truer estimate than Orion's, printed below the banner: warm-up counts, the idle cell does not.
+#[must_use]
+pub fn estimate_line(request: &OrionRequest) -> String {
+    let (range, points) = (request.estimate_seconds(), request.cells().len());
+    let warming = if request.cache_size.is_some_and(|mib| mib > 0) { ", and the reading for -cache_size" } else { "" };
+    format!("{points} data points with their warm-up take {} to {} seconds{warming}.\n", range.start(), range.end())
+}
+
+/// What `-verbose` prints when the point of `cell` begins. Empty for a cell of another matrix.
+#[must_use]
+pub fn verbose_lines(request: &OrionRequest, cell: Coordinates) -> String {
+    let number = request.number_of(cell);
+    number.map_or_else(String::new, |number| {
+        format!("Running point: {cell}\nPoint {number} out of {}\n", request.total_data_points())
+    })
+}
+
 /// `summary.txt`.
 #[must_use]
 pub fn summary(request: &OrionRequest, names: &Names<'_>, members: &[Member<'_>], points: &[PointRecord]) -> String {
@@ -300,6 +317,7 @@ impl<'a> Cell<'a> {
 }
 
 /// What Orion's latency lines say, in microseconds.
+#[expect(clippy::struct_field_names, reason = "a number carries its unit")]
 struct Moments {
     mean_us: f64,
     min_us: f64,
@@ -593,6 +611,15 @@ mod tests {
             golden::check(&format!("classic/simple_{file}"), &text);
         }
         assert_eq!(names.path("summary.txt"), Path::new("mytest_20110510_2303_summary.txt"));
+    }
+
+    #[test]
+    fn progress_is_told_in_orions_words_and_the_time_in_truer_ones() {
+        let request = OrionRequest { num_disks: 4, ..OrionRequest::new(RunLevel::Simple) };
+        let lines = verbose_lines(&request, Coordinates { small: 1, large: 0 });
+        assert_eq!(lines, "Running point: Small=1, Large=0\nPoint 2 out of 29\n");
+        assert_eq!(verbose_lines(&request, Coordinates { small: 1, large: 1 }), "");
+        assert_eq!(estimate_line(&request), "28 data points with their warm-up take 1708 to 1960 seconds.\n");
     }
 
     /// Mixed cells, writes, failed I/Os, a stopped and a broken point.
