@@ -1,7 +1,8 @@
 //! The command line of `orion`: Orion's own options, in its single-dash form, and Rigel's beside them.
 //!
-//! Goes in: the arguments after the program's name or the verb. Comes out: [`Parsed`], and from it by [`OrionArgs::resolve`] a
-//! checked [`OrionRequest`] and its [`Target`]. Every refusal names option and value, and what would be valid.
+//! Goes in: the arguments after the program's name or the verb. Comes out: [`Parsed`], and from it by
+//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names option and value, and
+//! what would be valid.
 //! Opens nothing, prints nothing.
 
 use crate::model::{Bytes, Error, GIB, KIB, Layout, SimSpec, Target};
@@ -32,7 +33,10 @@ use std::path::{Path, PathBuf};
 )]
 pub struct OrionArgs {
     /// Which loads are tried
-    #[arg(long, value_name = "LEVEL", help_heading = ORIONS, ignore_case = true, value_parser = run_level(), required_unless_present = "resume")]
+    #[arg(
+        long, value_name = "LEVEL", help_heading = ORIONS, ignore_case = true, value_parser = run_level(),
+        required_unless_present = "resume"
+    )]
     pub run: Option<RunLevel>,
     /// Reads NAME.lun and begins the name of every file written; may have a path before it
     #[arg(long, value_name = "NAME", help_heading = ORIONS, default_value = "orion")]
@@ -41,25 +45,43 @@ pub struct OrionArgs {
     #[arg(long = "num_disks", value_name = "N", help_heading = ORIONS, value_parser = at_least(1))]
     pub num_disks: Option<u32>,
     /// Size of a small I/O
-    #[arg(long = "size_small", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(), default_value_t = kb(SIZE_SMALL))]
+    #[arg(
+        long = "size_small", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(),
+        default_value_t = kb(SIZE_SMALL)
+    )]
     pub size_small: u32,
     /// Size of a large I/O
-    #[arg(long = "size_large", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(), default_value_t = kb(SIZE_LARGE))]
+    #[arg(
+        long = "size_large", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(),
+        default_value_t = kb(SIZE_LARGE)
+    )]
     pub size_large: u32,
     /// Large I/O random, or in sequential streams
-    #[arg(long = "type", value_name = "TYPE", help_heading = ORIONS, ignore_case = true, value_parser = large_type(), default_value = "rand")]
+    #[arg(
+        long = "type", value_name = "TYPE", help_heading = ORIONS, ignore_case = true, value_parser = large_type(),
+        default_value = "rand"
+    )]
     pub large_type: LargeType,
     /// Outstanding I/Os of each sequential stream
-    #[arg(long = "num_streamIO", value_name = "N", help_heading = ORIONS, value_parser = at_least(1), default_value_t = NUM_STREAM_IO)]
+    #[arg(
+        long = "num_streamIO", value_name = "N", help_heading = ORIONS, value_parser = at_least(1),
+        default_value_t = NUM_STREAM_IO
+    )]
     pub num_stream_io: u32,
     /// How the targets form one volume
-    #[arg(long, value_name = "LAYOUT", help_heading = ORIONS, ignore_case = true, value_parser = simulate(), default_value = "concat")]
+    #[arg(
+        long, value_name = "LAYOUT", help_heading = ORIONS, ignore_case = true, value_parser = simulate(),
+        default_value = "concat"
+    )]
     pub simulate: Simulate,
     /// Stripe depth for raid0 [default: 1024, or more if an I/O needs it]
     #[arg(long, value_name = "KB", help_heading = ORIONS, value_parser = size_kb())]
     pub stripe: Option<u32>,
     /// Percentage of I/Os that are writes, which destroy the targets' data
-    #[arg(long, value_name = "PERCENT", help_heading = ORIONS, value_parser = clap::value_parser!(u32).range(0..=100), default_value_t = 0)]
+    #[arg(
+        long, value_name = "PERCENT", help_heading = ORIONS, value_parser = clap::value_parser!(u32).range(0..=100),
+        default_value_t = 0
+    )]
     pub write: u32,
     /// How much to read at random before each data point; 0 = no warm-up at all
     #[arg(long = "cache_size", value_name = "MB", help_heading = ORIONS, value_parser = at_least(0))]
@@ -99,7 +121,11 @@ pub struct OrionArgs {
     #[arg(long, help_heading = RIGELS)]
     pub keep: bool,
     /// What executes the I/O; auto is the best that the machine grants
-    #[arg(long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true, value_parser = PossibleValuesParser::new(ENGINES).map(|name| name.to_ascii_lowercase()), default_value = "auto")]
+    #[arg(
+        long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true,
+        value_parser = PossibleValuesParser::new(ENGINES).map(|name| name.to_ascii_lowercase()),
+        default_value = "auto"
+    )]
     pub engine: String,
     /// Through the page cache instead of past it
     #[arg(long, help_heading = RIGELS)]
@@ -140,7 +166,8 @@ const RIGELS: &str = "Rigel's options";
 /// Engines that can be asked for.
 const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
 
-/// Orion's options, as it spells them, and what is valid after each. Tests hold this table against the definition above.
+/// Orion's options, as it spells them, and what is valid after each. Tests hold this table against the definition
+/// above.
 const ORION_OPTIONS: [(&str, &str); 19] = [
     ("run", "one of oltp, dss, simple, normal, advanced"),
     ("testname", "a name, with a path before it if need be"),
@@ -304,8 +331,8 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
     Ok(normal)
 }
 
-/// The text with Orion's options in Orion's form: `--run` becomes `-run`. At the beginning of a line a space takes the place of
-/// the lost dash, so that columns stay in line.
+/// The text with Orion's options in Orion's form: `--run` becomes `-run`. At the beginning of a line a space takes
+/// the place of the lost dash, so that columns stay in line.
 fn single_dash(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -416,8 +443,8 @@ impl OrionArgs {
         }
     }
 
-    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given; `is_directory` tells what a
-    /// path is.
+    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given;
+    /// `is_directory` tells what a path is.
     ///
     /// # Errors
     /// A request or a target that makes no sense, and whatever `lun` fails with.
@@ -628,8 +655,9 @@ mod tests {
 
     #[test]
     fn every_option_reaches_the_request() {
-        let line = "-run advanced -testname /tmp/o -num_disks 3 -size_small 4 -size_large 512 -type seq -num_streamIO 2 \
-                    -simulate raid0 -stripe 2048 -write 30 -cache_size 0 -duration 5 -matrix point -num_small 7 -num_large 6 -verbose";
+        let line = "-run advanced -testname /tmp/o -num_disks 3 -size_small 4 -size_large 512 -type seq \
+                    -num_streamIO 2 -simulate raid0 -stripe 2048 -write 30 -cache_size 0 -duration 5 -matrix point \
+                    -num_small 7 -num_large 6 -verbose";
         let (request, target) = args(line).resolve(|| Ok(vec!["/dev/a".into()]), |_| false).unwrap();
         let layout = Layout::Stripe { stripe: Bytes(2048 * KIB) };
         let expected = OrionRequest {
@@ -778,7 +806,8 @@ mod tests {
             "4k",
         ];
         prop_oneof![
-            4 => (prop::sample::select(names), "-{0,3}", "(=.{0,3})?").prop_map(|(name, dashes, value)| format!("{dashes}{name}{value}")),
+            4 => (prop::sample::select(names), "-{0,3}", "(=.{0,3})?")
+                .prop_map(|(name, dashes, value)| format!("{dashes}{name}{value}")),
             4 => prop::sample::select(values.map(String::from).to_vec()),
             1 => ".{0,6}",
         ]

@@ -1,7 +1,7 @@
 //! The plan of Orion: a matrix of small loads (columns) by large loads (rows), each cell a data point.
 //!
-//! Goes in: [`OrionRequest`], which is what Orion's options mean once their defaults are filled in, and the shape of the
-//! volume. Comes out: levels, cells in running order, estimates and [`Point`]s; also what a LUN file says.
+//! Goes in: [`OrionRequest`], which is what Orion's options mean once their defaults are filled in, and the shape of
+//! the volume. Comes out: levels, cells in running order, estimates and [`Point`]s; also what a LUN file says.
 //! Opens no file. `docs/methods/orion.md` says where each rule comes from.
 
 use crate::model::{Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio};
@@ -179,8 +179,8 @@ pub struct VolumeShape<'a> {
     pub usable: u64,
 }
 
-/// The loads of a range that ends at `max`, without the idle level 0: 1, 2, … up to a step of a twentieth of the range,
-/// then every multiple of the step, and `max` itself.
+/// The loads of a range that ends at `max`, without the idle level 0: 1, 2, … up to a step of a twentieth of the
+/// range, then every multiple of the step, and `max` itself.
 #[must_use]
 pub fn levels(max: u32) -> Vec<u32> {
     let step = (max / 20).max(1);
@@ -285,7 +285,8 @@ impl OrionRequest {
         u32::try_from(self.counted_cells().count()).unwrap_or(u32::MAX)
     }
 
-    /// The number of a cell in Orion's count, from 1, the idle cell being the first; none for a cell of another matrix.
+    /// The number of a cell in Orion's count, from 1, the idle cell being the first; none for a cell of another
+    /// matrix.
     #[must_use]
     pub fn number_of(&self, cell: Coordinates) -> Option<u32> {
         let at = self.counted_cells().position(|counted| counted == cell)?;
@@ -308,8 +309,8 @@ impl OrionRequest {
         seconds(warm_up.least)..=seconds(warm_up.most)
     }
 
-    /// What comes before each measurement: the load of the point itself until it is steady. A quarter of the duration is
-    /// enough to see, half of it, or 10 seconds, the most that a caller should wait for it.
+    /// What comes before each measurement: the load of the point itself until it is steady. A quarter of the duration
+    /// is enough to see, half of it, or 10 seconds, the most that a caller should wait for it.
     #[must_use]
     pub fn warm_up(&self) -> WarmUp {
         if self.cache_size == Some(0) {
@@ -345,8 +346,8 @@ impl OrionRequest {
         self.sizes().into_iter().max().unwrap_or(u64::from(self.size_small))
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O lies on two of them: the least common multiple of
-    /// the sizes that are in use.
+    /// The unit in which members of a volume are cut, so that no I/O lies on two of them: the least common multiple
+    /// of the sizes that are in use.
     #[must_use]
     pub fn grain(&self) -> u64 {
         self.sizes().into_iter().reduce(least_common_multiple).unwrap_or(u64::from(self.size_small))
@@ -409,8 +410,8 @@ impl OrionRequest {
 
     /// The block in which sequential stream `index` of `count` begins.
     ///
-    /// In a stripe set the streams begin at equal distances. In a concatenation they take the members in turn, from their
-    /// beginning; streams that share a member begin at equal distances on it.
+    /// In a stripe set the streams begin at equal distances. In a concatenation they take the members in turn, from
+    /// their beginning; streams that share a member begin at equal distances on it.
     fn stream_start(&self, index: u32, count: u32, volume: VolumeShape<'_>) -> u64 {
         let (index, count) = (u64::from(index), u64::from(count));
         let members = volume.member_starts.len().max(1) as u64;
@@ -633,8 +634,8 @@ fn least_common_multiple(a: u64, b: u64) -> u64 {
     a.saturating_mul(b / divisor.max(1))
 }
 
-/// A seed for each cell, the same in every matrix that has the cell. The factor is odd, so no two cells share one; it is
-/// not the increment of the generator's own seeding, or two cells could draw the same numbers a little apart.
+/// A seed for each cell, the same in every matrix that has the cell. The factor is odd, so no two cells share one; it
+/// is not the increment of the generator's own seeding, or two cells could draw the same numbers a little apart.
 fn seed_of(seed: u64, cell: Coordinates) -> u64 {
     let packed = u64::from(cell.small) << 32 | u64::from(cell.large);
     seed ^ packed.wrapping_mul(0xda94_2042_e4dd_58b5)
@@ -642,8 +643,8 @@ fn seed_of(seed: u64, cell: Coordinates) -> u64 {
 
 /// Where the list of targets of `testname` may lie, in the order to try.
 ///
-/// Orion always appends `.lun`, even to a name that ends in it. Who types the whole file name means that file, so it is
-/// tried second.
+/// Orion always appends `.lun`, even to a name that ends in it. Who types the whole file name means that file, so it
+/// is tried second.
 #[must_use]
 pub fn lun_candidates(testname: &str) -> Vec<PathBuf> {
     let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];

@@ -1,10 +1,10 @@
 //! Orion's files, in Orion's own form.
 //!
-//! Goes in: the request (from [`plan::orion`](crate::plan::orion): this module may read it, it is stored in the journal), names,
-//! the targets, and the records of the points. Comes out: the text of each file. What scripts in the field read — the csv
-//! files, and the lines they search the summary for — is byte for byte Orion's; `docs/methods/orion.md` has the derivation.
-//! A label never names another cell than the one whose numbers stand beside it, and a point that did not run to its end never
-//! stands among those that did.
+//! Goes in: the request (from [`plan::orion`](crate::plan::orion): this module may read it, as it is stored in the
+//! journal), names, the targets, and the records of the points. Comes out: the text of each file. What scripts in the
+//! field read — the csv files, and the lines they search the summary for — is byte for byte Orion's;
+//! `docs/methods/orion.md` has the derivation. A label never names another cell than the one whose numbers stand
+//! beside it, and a point that did not run to its end never stands among those that did.
 
 use crate::model::{Coordinates, Kind, Layout, MIB, Nanos};
 use crate::plan::orion::{LARGE, LargeType, OrionRequest, SMALL};
@@ -266,7 +266,8 @@ fn ending(end: &End) -> String {
     }
 }
 
-/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes, large reads, large writes.
+/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes, large reads,
+/// large writes.
 fn classes(point: &PointRecord) -> impl Iterator<Item = (&StreamRecord, Kind)> {
     [SMALL, LARGE]
         .into_iter()
@@ -344,7 +345,8 @@ impl Moments {
     }
 }
 
-/// The last record of each cell: a cell that was stopped and run again counts as it ended in the end. In running order.
+/// The last record of each cell: a cell that was stopped and run again counts as it ended in the end. In running
+/// order.
 fn last_records<'a>(request: &OrionRequest, points: &'a [PointRecord]) -> Vec<&'a PointRecord> {
     let last: BTreeMap<Coordinates, &PointRecord> = points.iter().map(|point| (point.coordinates, point)).collect();
     request.cells().iter().filter_map(|cell| last.get(cell).copied()).collect()
@@ -397,14 +399,16 @@ fn latency_lines(cell: &Cell<'_>) -> String {
 /// Buckets of Orion's histograms: below 2 us, then doubling.
 const ORION_BUCKETS: usize = 28;
 
-/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds. The last has no upper edge.
+/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds. The last has no
+/// upper edge.
 fn orion_edges(bucket: usize) -> (u64, u64) {
     (if bucket == 0 { 0 } else { 1 << bucket }, 2 << bucket)
 }
 
 /// The counts of a histogram by Orion's buckets; they add up to all values.
 ///
-/// Exact, not approximate: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of Orion's is an edge of our buckets.
+/// Exact, not approximate: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of Orion's is an edge of
+/// our buckets.
 fn orion_counts(histogram: &Histogram) -> [u64; ORION_BUCKETS] {
     let mut counts = [0; ORION_BUCKETS];
     for (low, _, count) in histogram.buckets() {
@@ -474,8 +478,8 @@ fn without_idle(mut loads: Vec<u32>) -> Vec<u32> {
     loads
 }
 
-/// A matrix as Orion writes it: the first field eleven places, the others seven. A row ends after its last measured cell;
-/// a cell without a figure before that is blank.
+/// A matrix as Orion writes it: the first field eleven places, the others seven. A row ends after its last measured
+/// cell; a cell without a figure before that is blank.
 fn csv(columns: &[u32], rows: &[u32], cells: &[Cell<'_>], figure: impl Fn(&Cell<'_>) -> Option<String>) -> String {
     let figures: BTreeMap<Coordinates, String> =
         cells.iter().filter_map(|cell| figure(cell).map(|figure| (cell.point.coordinates, figure))).collect();
@@ -589,9 +593,9 @@ mod tests {
         assert_eq!(iops_csv(&request, &points), iops);
         assert_eq!(mbps_csv(&request, &points), mbps);
         assert_eq!(lat_csv(&request, &points), lat);
-        // The published files have 128, 128 and 100 bytes. Header and idle row of iops and lat: 11 + 5 × (1 + 7) = 51 each;
-        // two rows that end after their first field: 11 each; 124, so four line ends of one byte, the last line's included.
-        // mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and three line ends.
+        // The published files have 128, 128 and 100 bytes. Header and idle row of iops and lat: 11 + 5 × (1 + 7) = 51
+        // each; two rows that end after their first field: 11 each; 124, so four line ends of one byte, the last
+        // line's included. mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and three line ends.
         assert_eq!((iops.len(), lat.len(), mbps.len()), (128, 128, 100));
     }
 

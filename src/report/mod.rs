@@ -7,7 +7,8 @@ pub mod classic;
 
 #[cfg(test)]
 pub(crate) mod golden {
-    //! Compares a text with a file under `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` writes the files anew.
+    //! Compares a text with a file under `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` writes the
+    //! files anew.
 
     use std::path::Path;
 
