@@ -822,6 +822,8 @@ mod tests {
                 Ok(Parsed::Measure(args)) => {
                     if let Ok((request, _)) = args.resolve(|| Ok(vec!["/a".into()]), |_| false) {
                         prop_assert!(request.overrides().len() < 20);
+                        prop_assert!(request.estimate_seconds().end() >= request.estimate_seconds().start());
+                        prop_assert!(request.estimate_minutes() > 0);
                         prop_assert!(!request.cells().is_empty());
                     }
                 }

@@ -27,6 +27,8 @@ pub const DURATION: u32 = 60;
 
 /// Most I/Os that one cell may keep outstanding. Far above what any storage gains from, and what a ring still holds.
 pub const OUTSTANDING_MAX: u64 = 16_384;
+/// Most data points of a run: at a minute each, a week.
+pub const POINTS_MAX: u32 = 10_000;
 /// Largest size of an I/O, in KB.
 pub const SIZE_KB_MAX: u32 = 1024 * 1024;
 
@@ -304,8 +306,8 @@ impl OrionRequest {
     #[must_use]
     pub fn estimate_seconds(&self) -> RangeInclusive<u64> {
         let (points, warm_up) = (self.cells().len() as u64, self.warm_up());
-        let seconds =
-            |warm_up: Nanos| (points * (Nanos::from_secs(self.duration.into()).0 + warm_up.0)) / 1_000_000_000;
+        let duration = Nanos::from_secs(self.duration.into());
+        let seconds = |warm_up: Nanos| points.saturating_mul(duration.plus(warm_up).0) / 1_000_000_000;
         seconds(warm_up.least)..=seconds(warm_up.most)
     }
 
@@ -485,6 +487,13 @@ impl OrionRequest {
             ));
         }
         self.check_outstanding()?;
+        let points = self.total_data_points();
+        if points > POINTS_MAX {
+            return Err(Error::asked(
+                format!("-matrix {} has {points} data points; at most {POINTS_MAX} are run", matrix.name()),
+                "lower -num_disks, -num_small or -num_large, or choose another -matrix",
+            ));
+        }
         self.check_stripe()
     }
 
@@ -792,6 +801,7 @@ mod tests {
             (OrionRequest { write: 101, ..base() }, "-write"),
             (OrionRequest { num_disks: 0, ..base() }, "-num_disks"),
             (OrionRequest { num_disks: 1_000_000, ..base() }, "-num_disks"),
+            (OrionRequest { num_disks: 2_000, ..matrix(Matrix::Detailed, None, None) }, "-matrix detailed"),
             (OrionRequest { num_stream_io: 0, ..base() }, "-num_streamIO"),
             (OrionRequest { testname: "dir/".into(), ..base() }, "-testname"),
             (OrionRequest { simulate: Layout::Stripe { stripe: Bytes(100 * KIB) }, ..base() }, "-stripe"),
