@@ -22,9 +22,12 @@
 //!
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 
+pub mod cli;
 pub mod clock;
 pub mod drive;
 pub mod engine;
 pub mod model;
+pub mod plan;
 pub mod record;
+pub mod report;
 pub mod workload;

@@ -1,0 +1,835 @@
+//! The command line of `orion`: Orion's own options, in its single-dash form, and Rigel's beside them.
+//!
+//! Goes in: the arguments after the program's name or the verb. Comes out: [`Parsed`], and from it by
+//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names option and value, and
+//! what would be valid.
+//! Opens nothing, prints nothing.
+
+use crate::model::{Bytes, Error, GIB, KIB, Layout, SimSpec, Target};
+use crate::plan::orion::{
+    DURATION, LargeType, Matrix, NUM_STREAM_IO, OrionRequest, RunLevel, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL,
+};
+use crate::record::journal::EngineChoice;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Measures storage as Oracle's ORION does, with more to show for it.
+///
+/// Each data point keeps a number of small I/Os (columns) and of large I/Os or sequential streams (rows) outstanding.
+#[derive(Debug, Clone, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
+#[command(
+    name = "orion",
+    no_binary_name = true,
+    disable_version_flag = true,
+    disable_help_flag = true,
+    override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
+    after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
+                  Example: orion --run oltp --testname mytest --num_disks 4"
+)]
+pub struct OrionArgs {
+    /// Which loads are tried
+    #[arg(
+        long, value_name = "LEVEL", help_heading = ORIONS, ignore_case = true, value_parser = run_level(),
+        required_unless_present = "resume"
+    )]
+    pub run: Option<RunLevel>,
+    /// Reads NAME.lun and begins the name of every file written; may have a path before it
+    #[arg(long, value_name = "NAME", help_heading = ORIONS, default_value = "orion")]
+    pub testname: String,
+    /// Scales the range of loads, and nothing else [default: the number of targets]
+    #[arg(long = "num_disks", value_name = "N", help_heading = ORIONS, value_parser = at_least(1))]
+    pub num_disks: Option<u32>,
+    /// Size of a small I/O
+    #[arg(
+        long = "size_small", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(),
+        default_value_t = kb(SIZE_SMALL)
+    )]
+    pub size_small: u32,
+    /// Size of a large I/O
+    #[arg(
+        long = "size_large", value_name = "KB", help_heading = ORIONS, value_parser = size_kb(),
+        default_value_t = kb(SIZE_LARGE)
+    )]
+    pub size_large: u32,
+    /// Large I/O random, or in sequential streams
+    #[arg(
+        long = "type", value_name = "TYPE", help_heading = ORIONS, ignore_case = true, value_parser = large_type(),
+        default_value = "rand"
+    )]
+    pub large_type: LargeType,
+    /// Outstanding I/Os of each sequential stream
+    #[arg(
+        long = "num_streamIO", value_name = "N", help_heading = ORIONS, value_parser = at_least(1),
+        default_value_t = NUM_STREAM_IO
+    )]
+    pub num_stream_io: u32,
+    /// How the targets form one volume
+    #[arg(
+        long, value_name = "LAYOUT", help_heading = ORIONS, ignore_case = true, value_parser = simulate(),
+        default_value = "concat"
+    )]
+    pub simulate: Simulate,
+    /// Stripe depth for raid0 [default: 1024, or more if an I/O needs it]
+    #[arg(long, value_name = "KB", help_heading = ORIONS, value_parser = size_kb())]
+    pub stripe: Option<u32>,
+    /// Percentage of I/Os that are writes, which destroy the targets' data
+    #[arg(
+        long, value_name = "PERCENT", help_heading = ORIONS, value_parser = clap::value_parser!(u32).range(0..=100),
+        default_value_t = 0
+    )]
+    pub write: u32,
+    /// How much to read at random before each data point; 0 = no warm-up at all
+    #[arg(long = "cache_size", value_name = "MB", help_heading = ORIONS, value_parser = at_least(0))]
+    pub cache_size: Option<u32>,
+    /// How long each data point is measured
+    #[arg(long, value_name = "SECONDS", help_heading = ORIONS, value_parser = at_least(1), default_value_t = DURATION)]
+    pub duration: u32,
+    /// Which cells are run [default: the level's own]
+    #[arg(long, value_name = "MATRIX", help_heading = ORIONS, ignore_case = true, value_parser = matrix())]
+    pub matrix: Option<Matrix>,
+    /// Small load of a point, col or max; the greatest small load elsewhere
+    #[arg(long = "num_small", value_name = "N", help_heading = ORIONS, value_parser = at_least(0))]
+    pub num_small: Option<u32>,
+    /// Large load of a point, row or max; the greatest large load elsewhere
+    #[arg(long = "num_large", value_name = "N", help_heading = ORIONS, value_parser = at_least(0))]
+    pub num_large: Option<u32>,
+    /// Says which data point runs
+    #[arg(long, help_heading = ORIONS)]
+    pub verbose: bool,
+    /// Accepted, has no effect: there is no Exadata storage library here
+    #[arg(long, help_heading = ORIONS)]
+    pub storax: bool,
+    /// Accepted, has no effect: no huge pages are asked for
+    #[arg(long, help_heading = ORIONS)]
+    pub hugenotneeded: bool,
+    /// Prints this
+    #[arg(short, long, help_heading = ORIONS, action = ArgAction::HelpShort)]
+    pub help: Option<bool>,
+
+    /// Instead of NAME.lun, may be repeated: a file, a device, a directory for a scratch file, sim:… or null:
+    #[arg(long, value_name = "PATH", help_heading = RIGELS)]
+    pub target: Vec<OsString>,
+    /// Size of the scratch file, such as 4GiB [default: by the free space]
+    #[arg(long, value_name = "SIZE", help_heading = RIGELS)]
+    pub scratch_size: Option<Bytes>,
+    /// Leaves the scratch file there
+    #[arg(long, help_heading = RIGELS)]
+    pub keep: bool,
+    /// What executes the I/O; auto is the best that the machine grants
+    #[arg(
+        long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true,
+        value_parser = PossibleValuesParser::new(ENGINES).map(|name| name.to_ascii_lowercase()),
+        default_value = "auto"
+    )]
+    pub engine: String,
+    /// Through the page cache instead of past it
+    #[arg(long, help_heading = RIGELS)]
+    pub buffered: bool,
+    /// Measures files whose blocks were never all written
+    #[arg(long, help_heading = RIGELS)]
+    pub allow_holes: bool,
+    /// Allows writes to this target, may be repeated: its path, again
+    #[arg(long, value_name = "PATH", help_heading = RIGELS)]
+    pub destroy: Vec<PathBuf>,
+    /// Directory for the journal
+    #[arg(long, value_name = "DIR", help_heading = RIGELS)]
+    pub out: Option<PathBuf>,
+    /// Prints the results as JSON
+    #[arg(long, help_heading = RIGELS)]
+    pub json: bool,
+    /// Goes on with the run in this directory, as it was asked for then
+    #[arg(long, value_name = "DIR", help_heading = RIGELS)]
+    pub resume: Option<PathBuf>,
+    /// Threads that make I/O [default: by the CPUs]
+    #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: Option<u32>,
+    /// Shows no progress
+    #[arg(long, visible_alias = "quiet", help_heading = RIGELS)]
+    pub no_progress: bool,
+    /// Seed of every random choice [default: a fresh one]
+    #[arg(long, value_name = "N", help_heading = RIGELS)]
+    pub seed: Option<u64>,
+
+    /// Which of Orion's options were given, without dashes; the others have their defaults
+    #[arg(skip)]
+    pub given: Vec<String>,
+}
+
+const ORIONS: &str = "Orion's options";
+const RIGELS: &str = "Rigel's options";
+
+/// Engines that can be asked for.
+const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
+
+/// Orion's options, as it spells them, and what is valid after each. Tests hold this table against the definition
+/// above.
+const ORION_OPTIONS: [(&str, &str); 19] = [
+    ("run", "one of oltp, dss, simple, normal, advanced"),
+    ("testname", "a name, with a path before it if need be"),
+    ("num_disks", "a whole number of at least 1"),
+    ("size_small", "a whole number of KB from 1 to 1048576"),
+    ("size_large", "a whole number of KB from 1 to 1048576"),
+    ("type", "rand or seq"),
+    ("num_streamIO", "a whole number of at least 1"),
+    ("simulate", "concat or raid0"),
+    ("stripe", "a whole number of KB from 1 to 1048576"),
+    ("write", "a whole number from 0 to 100: the percentage of I/Os that are writes"),
+    ("cache_size", "a whole number of MB; 0 = no warm-up at all"),
+    ("duration", "a whole number of seconds, at least 1"),
+    ("matrix", "one of basic, detailed, point, row, col, max"),
+    ("num_small", "a whole number"),
+    ("num_large", "a whole number"),
+    ("verbose", ""),
+    ("storax", ""),
+    ("hugenotneeded", ""),
+    ("help", ""),
+];
+
+/// Rigel's options that take a value, and what is valid after each.
+const RIGEL_VALUES: [(&str, &str); 8] = [
+    ("target", "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:"),
+    ("scratch-size", "a size such as 512MiB or 4GiB"),
+    ("engine", "one of auto, uring, libaio, psync"),
+    ("destroy", "the path of a target, as given there"),
+    ("out", "a directory that is empty or does not exist"),
+    ("resume", "the directory of a run"),
+    ("workers", "a whole number from 1 to 1024"),
+    ("seed", "a whole number"),
+];
+
+/// How the targets form one volume, as `-simulate` has it; the stripe comes by `-stripe`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Simulate {
+    /// One after the other.
+    Concat,
+    /// In turns.
+    Raid0,
+}
+
+fn kb(bytes: u32) -> u32 {
+    bytes / 1024
+}
+
+/// A parser of the words that `name` gives to `all`, in any case.
+fn words<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(move |word| {
+        let named = all.iter().find(|value| name(**value).eq_ignore_ascii_case(&word));
+        *named.expect("the parser lets only these words through")
+    })
+}
+
+fn run_level() -> impl TypedValueParser<Value = RunLevel> {
+    words(&RunLevel::ALL, RunLevel::name)
+}
+
+fn large_type() -> impl TypedValueParser<Value = LargeType> {
+    words(&LargeType::ALL, LargeType::name)
+}
+
+fn matrix() -> impl TypedValueParser<Value = Matrix> {
+    words(&Matrix::ALL, Matrix::name)
+}
+
+fn simulate() -> impl TypedValueParser<Value = Simulate> {
+    words(&[Simulate::Concat, Simulate::Raid0], |simulate| match simulate {
+        Simulate::Concat => "concat",
+        Simulate::Raid0 => "raid0",
+    })
+}
+
+fn at_least(least: i64) -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(least..)
+}
+
+fn size_kb() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=i64::from(SIZE_KB_MAX))
+}
+
+/// The definition of the command line, in double dashes; for help, completions and manual pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    // A number below zero is a bad value, which names its option, and not an unknown option.
+    let negative =
+        |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+    OrionArgs::command().mut_args(negative)
+}
+
+/// What the arguments ask for.
+#[derive(Debug, Clone)]
+pub enum Parsed {
+    /// A measurement.
+    Measure(Box<OrionArgs>),
+    /// This help text, printed.
+    Help(String),
+}
+
+/// Reads the arguments, without the program's name or the verb.
+///
+/// # Errors
+/// An argument that is unknown, has no value or a bad one, or contradicts another.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
+    let typed: Vec<OsString> = arguments.into_iter().collect();
+    let normal = double_dash(&typed)?;
+    let matches = match command().try_get_matches_from(normal) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            return Ok(Parsed::Help(single_dash(&error.render().to_string())));
+        }
+        Err(error) => return Err(refusal(&error, &typed)),
+    };
+    let mut args = OrionArgs::from_arg_matches(&matches).map_err(|error| refusal(&error, &typed))?;
+    let from_here = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    args.given = command()
+        .get_arguments()
+        .filter(|arg| from_here(arg.get_id().as_str()))
+        .filter_map(|arg| arg.get_long().map(String::from))
+        .filter(|long| is_orions(long))
+        .collect();
+    args.check()?;
+    Ok(Parsed::Measure(Box::new(args)))
+}
+
+/// True for an option of Orion's, in its own spelling and without dashes.
+fn is_orions(name: &str) -> bool {
+    ORION_OPTIONS.iter().any(|(option, _)| *option == name)
+}
+
+/// The arguments with Orion's options in the double-dash form that the parser knows; nothing else is changed.
+fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
+    let mut normal = Vec::with_capacity(typed.len());
+    for argument in typed {
+        let dashed = argument.to_str().and_then(|text| text.strip_prefix('-'));
+        let Some(rest) =
+            dashed.filter(|rest| rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic()))
+        else {
+            normal.push(argument.clone());
+            continue;
+        };
+        let (double, rest) = rest.strip_prefix('-').map_or((false, rest), |rest| (true, rest));
+        let (name, value) = rest.find('=').map_or((rest, ""), |at| rest.split_at(at));
+        if let Some((known, _)) = ORION_OPTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            normal.push(format!("--{known}{value}").into());
+        } else if double || name.len() == 1 {
+            normal.push(argument.clone());
+        } else if command().get_arguments().any(|arg| arg.get_long() == Some(name)) {
+            return Err(Error::asked(
+                format!("unknown option '-{name}'"),
+                format!("--{name} has two dashes, because it is Rigel's own option and not Orion's"),
+            ));
+        } else {
+            normal.push(format!("--{rest}").into());
+        }
+    }
+    Ok(normal)
+}
+
+/// The text with Orion's options in Orion's form: `--run` becomes `-run`. At the beginning of a line a space takes
+/// the place of the lost dash, so that columns stay in line.
+fn single_dash(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("--") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
+        let name =
+            &after[..after.find(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).unwrap_or(after.len())];
+        out.push_str(before);
+        let indented = out
+            .rsplit('\n')
+            .next()
+            .is_some_and(|line| !line.is_empty() && line.trim().trim_end_matches("-h,").is_empty());
+        out.push_str(match (is_orions(name), indented) {
+            (true, true) => " -",
+            (true, false) => "-",
+            (false, _) => "--",
+        });
+        out.push_str(name);
+        rest = &after[name.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What the parser found wrong, as a refusal that names the option, the value and what would be valid.
+fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+        _ => None,
+    };
+    // "--run <LEVEL>" is the option and the name of its value.
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let long = argument.split(' ').next().unwrap_or_default();
+    let option = single_dash(long);
+    let valid = valid_values(long.trim_start_matches('-'));
+    let value = text(ContextKind::InvalidValue).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown(long, text(ContextKind::SuggestedArg), typed),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation if value.is_empty() => {
+            Error::asked(format!("{option} has no value"), format!("give {valid}"))
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            Error::asked(format!("{option} '{value}' is not valid"), format!("give {valid}"))
+        }
+        ErrorKind::TooManyValues => Error::asked(format!("{option} takes no value"), format!("write {option} alone")),
+        ErrorKind::ArgumentConflict => Error::asked(format!("{option} is given twice"), "give it once"),
+        ErrorKind::MissingRequiredArgument => {
+            Error::asked(format!("{option} is missing"), format!("give {option} and {valid}"))
+        }
+        ErrorKind::InvalidUtf8 => {
+            let bad = typed.iter().find(|argument| argument.to_str().is_none()).cloned().unwrap_or_default();
+            Error::asked(format!("'{}' is not UTF-8 text", bad.display()), "only paths may have other bytes in them")
+        }
+        _ => {
+            let rendered = single_dash(&error.render().to_string());
+            let first = rendered.lines().next().unwrap_or_default();
+            Error::asked(first.trim_start_matches("error: "), "-help lists the options")
+        }
+    }
+}
+
+/// An argument that the parser does not know, in the form in which it was typed.
+fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error {
+    let single = long.strip_prefix('-').unwrap_or(long);
+    let has = |form: &str| {
+        let whole = |text: &str| text == form || text.strip_prefix(form).is_some_and(|rest| rest.starts_with('='));
+        typed.iter().filter_map(|argument| argument.to_str()).any(whole)
+    };
+    let form = if single.starts_with('-') && has(single) { single } else { long };
+    if !form.starts_with('-') {
+        let cure = "options begin with a dash; targets are given by a .lun file or --target";
+        return Error::asked(format!("'{form}' is no option"), cure);
+    }
+    let cure = match suggestion {
+        Some(suggestion) => format!("did you mean {}? -help lists the options", single_dash(&suggestion)),
+        None => "-help lists the options".into(),
+    };
+    Error::asked(format!("unknown option '{form}'"), cure)
+}
+
+/// What is valid after the option `name`.
+fn valid_values(name: &str) -> &'static str {
+    let tables = ORION_OPTIONS.iter().chain(&RIGEL_VALUES);
+    tables.clone().find(|(option, _)| *option == name).map_or("a value", |(_, valid)| valid)
+}
+
+impl OrionArgs {
+    /// Refuses what contradicts itself before anything is known of the targets.
+    fn check(&self) -> Result<(), Error> {
+        let Some(directory) = &self.resume else { return Ok(()) };
+        let fixed = self.given.iter().find(|option| *option != "verbose").map(|option| format!("-{option}"));
+        let rigels = [
+            ("--target", !self.target.is_empty()),
+            ("--scratch-size", self.scratch_size.is_some()),
+            ("--engine", self.engine != "auto"),
+            ("--buffered", self.buffered),
+            ("--out", self.out.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
+        match fixed.or(rigels) {
+            None => Ok(()),
+            Some(option) => Err(Error::asked(
+                format!("{option} cannot be given with --resume {}", directory.display()),
+                "the run goes on as it was asked for; start another to change it",
+            )),
+        }
+    }
+
+    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given;
+    /// `is_directory` tells what a path is.
+    ///
+    /// # Errors
+    /// A request or a target that makes no sense, and whatever `lun` fails with.
+    pub fn resolve(
+        &self,
+        lun: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
+        is_directory: impl Fn(&Path) -> bool,
+    ) -> Result<(OrionRequest, Target), Error> {
+        let target = match self.sole_target()? {
+            Some(target) => target,
+            None if self.target.is_empty() => {
+                let members = lun()?;
+                if let Some(directory) = members.iter().find(|member| is_directory(member)) {
+                    let name = directory.display();
+                    return Err(Error::asked(
+                        format!("'{name}' in the LUN file is a directory"),
+                        format!("name files or devices there, or have a scratch file made by --target {name}"),
+                    ));
+                }
+                Target::Paths { members, layout: Layout::Concat }
+            }
+            None => self.given_paths(is_directory)?,
+        };
+        self.check_scratch_options(&target)?;
+        let disks = match &target {
+            Target::Paths { members, .. } => u32::try_from(members.len()).unwrap_or(u32::MAX),
+            Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } => 1,
+        };
+        let request = self.request(disks)?;
+        let target = match target {
+            Target::Paths { members, .. } => Target::Paths { members, layout: request.simulate },
+            other => other,
+        };
+        Ok((request, target))
+    }
+
+    /// The request alone, for `targets` files or devices.
+    ///
+    /// # Errors
+    /// It makes no sense.
+    pub fn request(&self, targets: u32) -> Result<OrionRequest, Error> {
+        let run = self.run.ok_or_else(|| Error::asked("-run is missing", format!("give {}", valid_values("run"))))?;
+        let mut request = OrionRequest {
+            run,
+            testname: self.testname.clone(),
+            num_disks: self.num_disks.unwrap_or(targets),
+            size_small: bytes_of(self.size_small),
+            size_large: bytes_of(self.size_large),
+            large_type: self.large_type,
+            num_stream_io: self.num_stream_io,
+            simulate: Layout::Concat,
+            write: self.write,
+            cache_size: self.cache_size,
+            duration: self.duration,
+            matrix: self.matrix,
+            num_small: self.num_small,
+            num_large: self.num_large,
+            verbose: self.verbose,
+            given: self.given.clone(),
+        };
+        if self.simulate == Simulate::Raid0 {
+            let given = self.stripe.map(|kb| Bytes(u64::from(kb) * KIB));
+            request.simulate = Layout::Stripe { stripe: given.unwrap_or_else(|| request.default_stripe()) };
+        }
+        request.check()?;
+        Ok(request)
+    }
+
+    /// The engine asked for.
+    #[must_use]
+    pub fn engine_choice(&self) -> EngineChoice {
+        EngineChoice { name: self.engine.clone(), buffered: self.buffered }
+    }
+
+    /// A sentence for each option that Orion knows and that means nothing here.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let remarks = [
+            (
+                self.storax,
+                "-storax does nothing here: it is for Exadata's storage library, which only Oracle's program has",
+            ),
+            (self.hugenotneeded, "-hugenotneeded does nothing here: no huge pages are asked for in the first place"),
+            (
+                !self.destroy.is_empty() && self.write == 0 && self.resume.is_none(),
+                "--destroy does nothing here: without -write nothing is written",
+            ),
+        ];
+        remarks.into_iter().filter(|(given, _)| *given).map(|(_, remark)| remark.to_string()).collect()
+    }
+
+    /// `sim:…` or `null:`, which stand alone; none if neither was given.
+    fn sole_target(&self) -> Result<Option<Target>, Error> {
+        let mut models = self.target.iter().filter_map(|target| Some((target, model_of(target)?)));
+        let Some((name, model)) = models.next() else { return Ok(None) };
+        if self.target.len() > 1 {
+            return Err(Error::asked(
+                format!("--target {} stands beside another target", name.display()),
+                "a model of a device is a volume by itself; give it alone",
+            ));
+        }
+        model.map(Some)
+    }
+
+    fn given_paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
+        let members: Vec<PathBuf> = self.target.iter().map(PathBuf::from).collect();
+        if let Some((index, twice)) = members.iter().enumerate().find(|(index, path)| members[..*index].contains(path))
+        {
+            return Err(Error::asked(
+                format!("--target {} is given twice (the {}th target)", twice.display(), index + 1),
+                "give it once: a target counts once",
+            ));
+        }
+        match members.iter().find(|member| is_directory(member)) {
+            None => Ok(Target::Paths { members, layout: Layout::Concat }),
+            Some(directory) if members.len() > 1 => Err(Error::asked(
+                format!("--target {} is a directory and stands beside another target", directory.display()),
+                "give the directory alone, and a scratch file is made there; or give files and devices",
+            )),
+            Some(directory) => {
+                Ok(Target::Scratch { directory: directory.clone(), bytes: self.scratch_size, keep: self.keep })
+            }
+        }
+    }
+
+    fn check_scratch_options(&self, target: &Target) -> Result<(), Error> {
+        let option = match target {
+            Target::Scratch { bytes: Some(Bytes(0)), .. } => {
+                return Err(Error::asked("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
+            }
+            Target::Scratch { .. } => return Ok(()),
+            _ if self.scratch_size.is_some() => "--scratch-size",
+            _ if self.keep => "--keep",
+            _ => return Ok(()),
+        };
+        Err(Error::asked(
+            format!("{option} is for a scratch file, and none is made on '{target}'"),
+            "give a directory: --target DIR",
+        ))
+    }
+}
+
+/// The size of so many KB; sizes on the command line are checked to fit.
+fn bytes_of(kb: u32) -> u32 {
+    kb.saturating_mul(1024)
+}
+
+/// The model of a device that `target` names; none for a path.
+fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
+    let text = target.to_str()?;
+    if let Some(spec) = text.strip_prefix("sim:") {
+        return Some(spec.parse::<SimSpec>().map(Target::Sim));
+    }
+    let size = text.strip_prefix("null:")?;
+    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse() };
+    Some(bytes.map(|bytes| Target::Null { bytes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(line: &str) -> Result<Parsed, Error> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn args(line: &str) -> OrionArgs {
+        match parsed(line) {
+            Ok(Parsed::Measure(args)) => *args,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn refused(line: &str) -> String {
+        let error = match parsed(line) {
+            Ok(Parsed::Measure(args)) => {
+                args.resolve(|| Ok(vec!["/dev/a".into()]), |path| path.ends_with("dir")).unwrap_err()
+            }
+            Ok(Parsed::Help(_)) => panic!("{line} asks for help"),
+            Err(error) => error,
+        };
+        assert_eq!(error.exit_status(), 2, "{line}: {error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn one_dash_or_two_in_any_case_mean_the_same() {
+        for line in ["-run oltp -num_streamIO 8", "--run oltp --num_streamIO 8", "-RUN OLTP -num_streamio=8"] {
+            let args = args(line);
+            assert_eq!((args.run, args.num_stream_io), (Some(RunLevel::Oltp), 8), "{line}");
+            assert_eq!(args.given, ["run", "num_streamIO"]);
+        }
+        assert_eq!(args("-run Simple -simulate RAID0").simulate, Simulate::Raid0);
+    }
+
+    #[test]
+    fn defaults_are_orions() {
+        let (request, target) =
+            args("-run simple").resolve(|| Ok(vec!["/dev/a".into(), "/dev/b".into()]), |_| false).unwrap();
+        assert_eq!(
+            request,
+            OrionRequest { num_disks: 2, given: vec!["run".into()], ..OrionRequest::new(RunLevel::Simple) }
+        );
+        let members = vec!["/dev/a".into(), "/dev/b".into()];
+        assert_eq!(target, Target::Paths { members, layout: Layout::Concat });
+    }
+
+    #[test]
+    fn every_option_reaches_the_request() {
+        let line = "-run advanced -testname /tmp/o -num_disks 3 -size_small 4 -size_large 512 -type seq \
+                    -num_streamIO 2 -simulate raid0 -stripe 2048 -write 30 -cache_size 0 -duration 5 -matrix point \
+                    -num_small 7 -num_large 6 -verbose";
+        let (request, target) = args(line).resolve(|| Ok(vec!["/dev/a".into()]), |_| false).unwrap();
+        let layout = Layout::Stripe { stripe: Bytes(2048 * KIB) };
+        let expected = OrionRequest {
+            testname: "/tmp/o".into(),
+            num_disks: 3,
+            size_small: 4096,
+            size_large: 524_288,
+            large_type: LargeType::Seq,
+            num_stream_io: 2,
+            simulate: layout,
+            write: 30,
+            cache_size: Some(0),
+            duration: 5,
+            matrix: Some(Matrix::Point),
+            num_small: Some(7),
+            num_large: Some(6),
+            verbose: true,
+            given: request.given.clone(),
+            ..OrionRequest::new(RunLevel::Advanced)
+        };
+        assert_eq!(request, expected);
+        assert_eq!(request.given.len(), 16);
+        assert_eq!(target, Target::Paths { members: vec!["/dev/a".into()], layout });
+    }
+
+    #[test]
+    fn targets_may_be_paths_a_directory_or_a_model() {
+        let resolve = |line: &str| {
+            args(line).resolve(|| panic!("the LUN file is not wanted"), |path| path.ends_with("dir")).unwrap().1
+        };
+        assert_eq!(
+            resolve("-run oltp --target /data/dir --scratch-size 1GiB --keep"),
+            Target::Scratch { directory: "/data/dir".into(), bytes: Some(Bytes(GIB)), keep: true }
+        );
+        assert!(matches!(resolve("-run oltp --target sim:2,100us"), Target::Sim(spec) if spec.servers == 2));
+        assert_eq!(resolve("-run oltp --target null:"), Target::Null { bytes: Bytes(4 * GIB) });
+        assert_eq!(
+            resolve("-run oltp --target a --target b"),
+            Target::Paths { members: vec!["a".into(), "b".into()], layout: Layout::Concat }
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_option_the_value_and_what_would_be_valid() {
+        for (line, words) in [
+            ("", &["-run is missing", "oltp, dss, simple, normal, advanced"][..]),
+            ("-run", &["-run has no value", "oltp, dss"]),
+            ("-run fast", &["-run 'fast' is not valid", "oltp, dss"]),
+            ("-run oltp -num_disks x", &["-num_disks 'x' is not valid", "at least 1"]),
+            ("-run oltp -num_disks 0", &["-num_disks '0'", "at least 1"]),
+            ("-run oltp -num_disks -3", &["-num_disks '-3'", "at least 1"]),
+            ("-run oltp -write 101", &["-write '101'", "0 to 100"]),
+            ("-run oltp -write -1", &["-write '-1'", "0 to 100"]),
+            ("-run oltp -duration 0", &["-duration '0'"]),
+            ("-run oltp -testname -write 3", &["-testname has no value"]),
+            ("-run oltp -nmu_disks 3", &["unknown option '-nmu_disks'", "did you mean -num_disks?"]),
+            ("-run oltp --nmu_disks 3", &["unknown option '--nmu_disks'", "did you mean -num_disks?"]),
+            ("-run oltp -engine psync", &["'-engine'", "--engine has two dashes"]),
+            ("-run oltp --engine fio", &["--engine 'fio' is not valid", "libaio"]),
+            ("-run oltp -x", &["unknown option '-x'"]),
+            ("-run oltp /dev/sdb", &["'/dev/sdb' is no option", "--target"]),
+            ("-run oltp -run dss", &["-run is given twice"]),
+            ("-run oltp -verbose=yes", &["-verbose takes no value"]),
+            ("-run oltp --seed minus", &["--seed 'minus' is not valid", "a whole number"]),
+            ("-run oltp --scratch-size big", &["--scratch-size 'big' is not valid", "4GiB"]),
+            ("-run oltp --target sim:0,1ms", &["sim:0,1ms"]),
+            ("-run oltp --target sim: --target /a", &["sim:", "alone"]),
+            ("-run oltp --target /a --target /a", &["/a", "twice"]),
+            ("-run oltp --target dir --target /a", &["dir", "alone"]),
+            ("-run oltp --target /a --keep", &["--keep", "--target DIR"]),
+            ("-run advanced -matrix point -num_small 1", &["-num_large is missing"]),
+            ("--resume run -duration 5", &["-duration", "--resume run"]),
+            ("--resume run --engine psync", &["--engine", "--resume run"]),
+        ] {
+            let message = refused(line);
+            assert!(words.iter().all(|word| message.contains(word)), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_directory_in_the_lun_file_is_refused() {
+        let error = args("-run oltp").resolve(|| Ok(vec!["/data/dir".into()]), |_| true).unwrap_err();
+        assert!(error.to_string().contains("--target /data/dir"), "{error}");
+    }
+
+    #[test]
+    fn a_run_goes_on_without_orions_options() {
+        let args = args("--resume some/run -verbose");
+        assert_eq!((args.run, args.resume.as_deref()), (None, Some(Path::new("some/run"))));
+    }
+
+    #[test]
+    fn what_means_nothing_here_is_explained() {
+        let remarks = args("-run oltp -storax -hugenotneeded").remarks();
+        assert!(remarks[0].starts_with("-storax") && remarks[1].starts_with("-hugenotneeded"), "{remarks:?}");
+        assert!(args("-run oltp").remarks().is_empty());
+    }
+
+    #[test]
+    fn help_shows_each_option_in_its_own_form() {
+        for line in ["-help", "--help", "-h", "-run oltp -help"] {
+            let Ok(Parsed::Help(help)) = parsed(line) else { panic!("{line}") };
+            for (option, _) in ORION_OPTIONS {
+                assert!(help.contains(&format!(" -{option}")), "{option} in {help}");
+                assert!(!help.contains(&format!("--{option}")), "{option} in {help}");
+            }
+            assert!(help.contains("--engine <ENGINE>") && help.contains("--scratch-size"), "{help}");
+        }
+        assert_eq!(
+            single_dash("      --run <LEVEL>  a\n  -h, --help  b --type, --run-x"),
+            "       -run <LEVEL>  a\n  -h,  -help  b -type, --run-x"
+        );
+    }
+
+    #[test]
+    fn the_tables_and_the_definition_hold_the_same_options() {
+        let command = super::command();
+        for (option, valid) in &ORION_OPTIONS {
+            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(option)).expect(option);
+            assert_eq!(arg.get_help_heading(), Some(ORIONS), "{option}");
+            assert_eq!(valid.is_empty(), !arg.get_action().takes_values(), "{option}");
+        }
+        for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+            let long = arg.get_long().unwrap();
+            assert_ne!(valid_values(long), "a value", "{long}");
+        }
+        command.debug_assert();
+    }
+
+    fn argument() -> impl Strategy<Value = String> {
+        let names: Vec<String> = command().get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect();
+        let values = [
+            "oltp",
+            "advanced",
+            "point",
+            "col",
+            "seq",
+            "raid0",
+            "0",
+            "1",
+            "7",
+            "100",
+            "4294967295",
+            "-1",
+            "sim:",
+            "4k",
+        ];
+        prop_oneof![
+            4 => (prop::sample::select(names), "-{0,3}", "(=.{0,3})?")
+                .prop_map(|(name, dashes, value)| format!("{dashes}{name}{value}")),
+            4 => prop::sample::select(values.map(String::from).to_vec()),
+            1 => ".{0,6}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_arguments_make_it_panic(run in any::<bool>(), arguments in prop::collection::vec(argument(), 0..8)) {
+            let mut line: Vec<OsString> = if run { vec!["-run".into(), "advanced".into()] } else { Vec::new() };
+            line.extend(arguments.into_iter().map(OsString::from));
+            match parse(line) {
+                Ok(Parsed::Measure(args)) => {
+                    if let Ok((request, _)) = args.resolve(|| Ok(vec!["/a".into()]), |_| false) {
+                        prop_assert!(request.overrides().len() < 20);
+                        prop_assert!(request.estimate_seconds().end() >= request.estimate_seconds().start());
+                        prop_assert!(request.estimate_minutes() > 0);
+                        prop_assert!(!request.cells().is_empty());
+                    }
+                }
+                Ok(Parsed::Help(help)) => prop_assert!(!help.is_empty()),
+                Err(error) => prop_assert_eq!(error.exit_status(), 2),
+            }
+        }
+    }
+}
