@@ -134,7 +134,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn distinct_blocks_are_counted_exactly(extent in 1u64..5000, seeds in prop::collection::vec(any::<u64>(), 0..300)) {
+        fn distinct_blocks_are_counted_exactly(
+            extent in 1u64..5000, seeds in prop::collection::vec(any::<u64>(), 0..300)
+        ) {
             let map = CoverageMap::new(extent);
             let positions: Vec<u64> = seeds.iter().map(|seed| seed % extent).collect();
             positions.iter().for_each(|position| map.touch(*position));

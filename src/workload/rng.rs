@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn the_sequence_of_a_seed_never_changes() {
-        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost their meaning.
+        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost
+        // their meaning.
         let mut rng = Rng::new(42, 0);
         let first: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
         assert_eq!(first, [15_021_278_609_987_233_951, 5_881_210_131_331_364_753, 18_149_643_915_985_481_100]);
