@@ -171,8 +171,8 @@ fn imports_broken(room: &str, depth: usize, code: &str) -> Vec<String> {
             vec![format!("room '{room}' is in no table: give it a row in ROOMS here and in docs/ARCHITECTURE.md")]
         };
     };
-    let root = if room == "main" { "rigel::" } else { "crate::" };
-    let mut broken: Vec<String> = paths_after(code, root)
+    let prefix = if room == "main" { "rigel::" } else { "crate::" };
+    let mut broken: Vec<String> = paths_after(code, prefix)
         .into_iter()
         .filter(|imported| imported != room && !allowed.contains(&imported.as_str()))
         .map(|imported| format!("'{room}' may not import '{imported}', only {allowed:?}"))
@@ -361,7 +361,7 @@ fn project_files() -> Vec<PathBuf> {
     let kept = |entry: &PathBuf| {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
         !["target", "dist", "demo", ".git", "Cargo.lock", "LICENSE"].contains(&name.as_str())
-            && !name.ends_with(".rigel")
+            && Path::new(&name).extension().is_none_or(|extension| extension != "rigel")
     };
     let entries = fs::read_dir(root()).expect("the project's folder").map(|entry| entry.expect("an entry").path());
     entries.filter(kept).flat_map(|entry| if entry.is_dir() { files_below(&entry) } else { vec![entry] }).collect()

@@ -41,7 +41,7 @@ impl Rng {
     pub fn below(&mut self, end: u64) -> u64 {
         // The high half of a 128-bit product (Lemire 2019), without his rejection step:
         // for a volume of 2^40 blocks the bias is one part in 16 million.
-        #[expect(clippy::cast_possible_truncation, reason = "the high half fits")]
+        #[allow(clippy::cast_possible_truncation, reason = "the high half fits")]
         let high = ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64;
         high
     }
