@@ -90,7 +90,7 @@ fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
 /// Throughput and latency on the disk itself.
 fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let file = folder.filled(settings)?;
-    let mut all = Vec::new();
+    let mut deepest = Vec::new();
     heading(settings, "On the disk");
     println!("| reads | outstanding | MB/s: fio | rigel | ÷ | p50 µs: fio | rigel | ÷ | p99 µs: fio | rigel | ÷ |");
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
@@ -116,10 +116,11 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
                 let _ = write!(row, " {} | {} | {} |", scaled(theirs), scaled(ours), ratio(ours, theirs, value));
             }
             println!("{row}");
-            all.extend(contenders);
+            // The other depths differ in nothing else.
+            deepest.extend(contenders.into_iter().filter(|_| depth == 64));
         }
     }
-    commands(&all);
+    commands(&deepest);
     Ok(())
 }
 
@@ -418,7 +419,11 @@ fn heading(settings: &Settings, what: &str) {
 
 fn commands(contenders: &[Contender]) {
     println!("\nCommands:\n\n```");
-    contenders.iter().for_each(|contender| println!("# {}\n{}", contender.name, contender.command.join(" ")));
+    // As they read from the project's folder: a document names no machine's paths.
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    for contender in contenders {
+        println!("# {}\n{}", contender.name, contender.command.join(" ").replace(here, ""));
+    }
     println!("```");
 }
 
@@ -493,7 +498,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn make(path: &Path) -> Result<Self, String> {
         // Its own folder inside the one that was named: only what we made is removed.
-        let folder = path.join(format!("against-fio-{}", std::process::id()));
+        let folder = path.join("against-fio");
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self(folder))
     }

@@ -140,12 +140,30 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command up to the first sign of the shell, without comment and leading settings.
+/// The words of a command up to the first sign of the shell, without comment and leading settings. What stands in
+/// quotes is one word.
 fn words(command: &str) -> Vec<String> {
-    let plain = command.split(['|', '>', '<', ';', '&']).next().unwrap_or_default();
-    let plain = plain.split(" #").next().unwrap_or_default();
-    let words = plain.split_whitespace().skip_while(|word| *word == "sudo" || word.contains('='));
-    words.map(|word| word.trim_matches(['\'', '"']).trim_start_matches("./target/release/").to_owned()).collect()
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in command.chars() {
+        let word = words.last_mut().expect("never empty");
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => word.push(c),
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '|' | '>' | '<' | ';' | '&') => break,
+            (None, '#') if word.is_empty() => break,
+            (None, _) if c.is_whitespace() => words.push(String::new()),
+            (None, _) => word.push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    let mut words: Vec<String> =
+        words.into_iter().skip_while(|word| word == "sudo" || word.contains('=') && !word.starts_with('-')).collect();
+    if let Some(program) = words.first_mut() {
+        *program = program.trim_start_matches("./").trim_start_matches("target/release/").to_owned();
+    }
+    words
 }
 
 fn target_unknown(command: &str, makefile: &str) -> Option<String> {
@@ -256,7 +274,8 @@ fn commands_are_taken_from_their_blocks() {
     let text = "```sh\nmake demo  # minutes\n\nrigel a \\\n  --b c\n```\n```\nrigel no\n```\n```console\n$ rigel d | head\nrigel no\n```\n";
     assert_eq!(commands(text), ["make demo  # minutes", "rigel a --b c", "rigel d | head"]);
     assert_eq!(words("make demo  # minutes"), ["make", "demo"]);
-    assert_eq!(words("sudo A=1 rigel d --e='f' | head"), ["rigel", "d", "--e='f"]);
+    assert_eq!(words("sudo A=1 ./target/release/rigel d --e='f g' | head"), ["rigel", "d", "--e=f g"]);
+    assert_eq!(words("make bench ARGS='--rounds 3'"), ["make", "bench", "ARGS=--rounds 3"]);
 }
 
 #[test]
