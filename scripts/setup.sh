@@ -47,11 +47,11 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then
         "$@"
     elif ! have sudo; then
-        stop "not root, and there is no sudo. Run as root: $*"
+        stop "not root, and there is no sudo. Run as root: scripts/setup.sh $target"
     elif [ -t 0 ]; then
         sudo "$@"
     else
-        sudo -n "$@" || stop "sudo asks for a password. Run once: sudo $*"
+        sudo -n "$@" || stop "sudo refused: $*. Run in a terminal: scripts/setup.sh $target"
     fi
 }
 
@@ -72,6 +72,7 @@ update_lists() {
     have apt-get || stop "this is neither Debian nor Ubuntu. Install by hand: $*"
     if ! $updated; then
         say "reading the lists of packages"
+        # Where sudo asks for a password, it must not ask quietly.
         as_root true
         quietly as_root apt-get update -q || stop "apt-get update failed"
         updated=true

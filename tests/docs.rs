@@ -149,12 +149,11 @@ fn words(command: &str) -> Vec<String> {
         let word = words.last_mut().expect("never empty");
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => word.push(c),
             (None, '\'' | '"') => quote = Some(c),
             (None, '|' | '>' | '<' | ';' | '&') => break,
             (None, '#') if word.is_empty() => break,
             (None, _) if c.is_whitespace() => words.push(String::new()),
-            (None, _) => word.push(c),
+            _ => word.push(c),
         }
     }
     words.retain(|word| !word.is_empty());
