@@ -1,8 +1,10 @@
 //! Rigel tells what a storage platform will do for a database, and proves it.
 //!
 //! A **plan** says which *data point* comes next, given what has been measured so far.
-//! A data point is a few **streams** running together; each has a *load* (when), a *workload* (what) and a *target* (where).
-//! One **loop** drives every load on every engine, and every operation leaves the same **record**: due, start, done, outcome.
+//! A data point is a few **streams** running together; each has a *load* (when), a *workload* (what)
+//! and a *target* (where).
+//! One **loop** drives every load on every engine, and every operation leaves the same **record**: due, start, done,
+//! outcome.
 //! **Analysis** and **reports** are functions of the records alone, so they can be run again next year.
 //!
 //! | room | what it is |

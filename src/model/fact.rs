@@ -37,7 +37,8 @@ pub struct LimitFacts {
     pub locked_memory: Option<Bytes>,
     /// Files the process may have open (`RLIMIT_NOFILE`); none = unlimited.
     pub open_files: Option<u64>,
-    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; none where the kernel has no such switch.
+    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; none where the kernel has
+    /// no such switch.
     pub io_uring_disabled: Option<u64>,
 }
 
@@ -69,7 +70,8 @@ pub struct VolumeMember {
     pub mount_options: Option<String>,
     /// How much of a file was ever written; none where the filesystem cannot tell, and for devices.
     pub extents: Option<Extents>,
-    /// Major and minor number of the block device that it is, or that its filesystem is on; none for memory filesystems.
+    /// Major and minor number of the block device that it is, or that its filesystem is on; none for memory
+    /// filesystems.
     pub device_number: Option<(u32, u32)>,
     /// The whole disks below.
     pub devices: Vec<BlockDevice>,

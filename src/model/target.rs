@@ -107,7 +107,8 @@ impl FromStr for SimSpec {
             let wrong = |why: &str| {
                 Error::asked(
                     format!("'{part}' in 'sim:{text}': {why}"),
-                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%][,size=4GiB]",
+                    "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%]\
+                     [,size=4GiB]",
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
@@ -214,7 +215,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100) {
+        fn what_is_printed_is_read_back(
+            servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100
+        ) {
             let spec = SimSpec {
                 servers,
                 service: Nanos(service),

@@ -73,7 +73,7 @@ impl CoverageMap {
         let within = position & ((1 << self.slice_shift) - 1);
         if within >> self.tracked_shift == 0 {
             let bit = (slice << self.tracked_shift) | within;
-            #[expect(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
+            #[allow(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
             let word = &self.bits[(bit / 64) as usize];
             let mask = 1 << (bit % 64);
             // A plain load first: once most blocks were seen it is all that is needed, and shared lines stay shared.
@@ -134,7 +134,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn distinct_blocks_are_counted_exactly(extent in 1u64..5000, seeds in prop::collection::vec(any::<u64>(), 0..300)) {
+        fn distinct_blocks_are_counted_exactly(
+            extent in 1u64..5000, seeds in prop::collection::vec(any::<u64>(), 0..300)
+        ) {
             let map = CoverageMap::new(extent);
             let positions: Vec<u64> = seeds.iter().map(|seed| seed % extent).collect();
             positions.iter().for_each(|position| map.touch(*position));

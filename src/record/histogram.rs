@@ -203,7 +203,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_quantile_band_holds_the_exact_quantile(mut values in prop::collection::vec(latency(), 1..200), q in 0.0f64..=1.0) {
+        fn every_quantile_band_holds_the_exact_quantile(
+            mut values in prop::collection::vec(latency(), 1..200), q in 0.0f64..=1.0
+        ) {
             let band = histogram(&values).quantile(q).unwrap();
             values.sort_unstable();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -213,7 +215,11 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_recording_together_in_any_order(a in prop::collection::vec(latency(), 0..50), b in prop::collection::vec(latency(), 0..50), c in prop::collection::vec(latency(), 0..50)) {
+        fn merging_is_recording_together_in_any_order(
+            a in prop::collection::vec(latency(), 0..50),
+            b in prop::collection::vec(latency(), 0..50),
+            c in prop::collection::vec(latency(), 0..50),
+        ) {
             let together = histogram(&[a.clone(), b.clone(), c.clone()].concat());
             let (a, b, c) = (histogram(&a), histogram(&b), histogram(&c));
             let mut left = a.clone();

@@ -455,7 +455,10 @@ mod tests {
             prop_assert_eq!(total.response.histogram.count(), total.done);
             for (a, b) in one.kinds.iter().zip(&many.kinds) {
                 let (a, b) = (a.total(), b.total());
-                prop_assert_eq!((a.done, &a.failed, a.response.sum, a.response.min, a.response.max), (b.done, &b.failed, b.response.sum, b.response.min, b.response.max));
+                prop_assert_eq!(
+                    (a.done, &a.failed, a.response.sum, a.response.min, a.response.max),
+                    (b.done, &b.failed, b.response.sum, b.response.min, b.response.max)
+                );
                 prop_assert_eq!(a.response.histogram, b.response.histogram);
             }
         }

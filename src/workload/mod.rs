@@ -1,6 +1,7 @@
 //! Which operation comes next: pure and seeded.
 //!
-//! Goes in: a mix, a pattern, an extent and a seed. Comes out: [`Op`](crate::model::Op)s, and the bytes that writes carry.
+//! Goes in: a mix, a pattern, an extent and a seed. Comes out: [`Op`](crate::model::Op)s, and the bytes that
+//! writes carry.
 //! The same seed gives the same operations for ever. This room knows nothing of time or of targets.
 
 pub mod content;

@@ -41,7 +41,7 @@ impl Rng {
     pub fn below(&mut self, end: u64) -> u64 {
         // The high half of a 128-bit product (Lemire 2019), without his rejection step:
         // for a volume of 2^40 blocks the bias is one part in 16 million.
-        #[expect(clippy::cast_possible_truncation, reason = "the high half fits")]
+        #[allow(clippy::cast_possible_truncation, reason = "the high half fits")]
         let high = ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64;
         high
     }
@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn the_sequence_of_a_seed_never_changes() {
-        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost their meaning.
+        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost
+        // their meaning.
         let mut rng = Rng::new(42, 0);
         let first: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
         assert_eq!(first, [15_021_278_609_987_233_951, 5_881_210_131_331_364_753, 18_149_643_915_985_481_100]);

@@ -1,0 +1,87 @@
+# Every target sets up what it needs and this machine lacks (scripts/setup.sh), then does its work.
+# `make help` lists them.
+
+PREFIX ?= /usr/local
+# Where the demonstration makes its scratch file: on the storage that it measures.
+DEMO_TARGET ?= .
+# Where the demonstration leaves its files.
+DEMO_OUT ?= demo
+# Parts of the benchmark, such as `make bench PARTS=cpu`; all of them if empty.
+PARTS ?=
+# Its rounds and seconds, such as `ARGS='--rounds 3 --seconds 10'`.
+ARGS ?=
+
+SHELL := /bin/bash
+# A toolchain that the set-up has just installed is not yet on the caller's PATH.
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
+CARGO := cargo
+HOST := x86_64-unknown-linux-gnu
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+PROGRAM := target/release/rigel
+DIST = dist/rigel-$(VERSION)-x86_64-linux
+
+# Where results land, nothing may be left out for want of a tool or a right: what would skip, fails.
+ifeq ($(CI),true)
+export RIGEL_REQUIRE_ALL := 1
+export CARGO_TERM_COLOR := never
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint fmt bench dist install clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+build: ## Build the program: target/release/rigel
+	@scripts/setup.sh build
+	$(CARGO) build --release --locked
+
+demo: build ## Build, then measure the current disk on a scratch file: under two minutes
+	@mkdir -p $(DEMO_OUT)
+	$(PROGRAM) orion -run simple -num_disks 1 -duration 5 -testname $(DEMO_OUT)/orion \
+		--target $(DEMO_TARGET) --scratch-size 1GiB
+
+test: lint ## Every test, lint and check of the documents: what decides whether a change lands
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --quiet
+	$(CARGO) test --locked --doc --quiet
+	$(CARGO) test --locked --tests
+
+lint:
+	@scripts/setup.sh test
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets --quiet -- -D warnings
+
+fmt: ## Format the sources
+	@scripts/setup.sh test
+	$(CARGO) fmt
+
+bench: ## Side by side with fio: docs/performance.md
+	@scripts/setup.sh bench
+	$(CARGO) bench --locked --bench against_fio -- $(PARTS) $(ARGS)
+
+dist: ## Build dist/: one static file that runs on any x86-64 Linux
+	@scripts/setup.sh build
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST)
+	@install -D -m 755 target/$(HOST)/release/rigel $(DIST)
+	@if readelf --program-headers --wide $(DIST) | grep -q INTERP; then \
+		echo "$(DIST) needs a dynamic loader: it is not static" >&2; exit 1; fi
+	@$(DIST) --version >/dev/null
+	@cd dist && sha256sum $(notdir $(DIST)) > $(notdir $(DIST)).sha256
+	@echo "$(DIST): static, $$(stat -c %s $(DIST) | numfmt --to=iec-i --suffix=B --format=%.2f)"
+
+install: build ## Install to PREFIX (/usr/local): rigel, its name orion, manual pages, completions
+	@rm -rf target/share && mkdir -p target/share/man/man1 target/share/bash-completion/completions \
+		target/share/zsh/site-functions target/share/fish/vendor_completions.d
+	@$(PROGRAM) man target/share/man/man1
+	@$(PROGRAM) completions bash > target/share/bash-completion/completions/rigel
+	@$(PROGRAM) completions zsh > target/share/zsh/site-functions/_rigel
+	@$(PROGRAM) completions fish > target/share/fish/vendor_completions.d/rigel.fish
+	@place='$(DESTDIR)$(PREFIX)'; while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done; \
+	[ -w "$$place" ] && sudo= || sudo=sudo; set -e; \
+	$$sudo install -D -m 755 $(PROGRAM) '$(DESTDIR)$(PREFIX)/bin/rigel'; \
+	$$sudo ln -sf rigel '$(DESTDIR)$(PREFIX)/bin/orion'; \
+	$$sudo cp -r --no-preserve=ownership target/share '$(DESTDIR)$(PREFIX)/'
+	@echo 'installed: $(DESTDIR)$(PREFIX)/bin/rigel, also named orion, with manual pages and completions'
+
+clean: ## Remove what was built and what the demonstration left
+	rm -rf target dist demo

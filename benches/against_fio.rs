@@ -1,0 +1,540 @@
+//! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session, interleaved.
+//!
+//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [--seconds 5] [--rounds 5]
+//!                                        [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
+//!
+//! Goes in: the parts to run, all of them if none is named. Comes out: tables in Markdown for docs/performance.md,
+//! medians over the rounds with their ratios, and the commands that gave them. Within a round every contender runs
+//! once, so a disk that wanders does so for all. The test file is made in the folder and removed at the end.
+//! It judges nothing: whether a goal is met is for the reader of the table.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+const PARTS: [&str; 4] = ["cpu", "disk", "null", "memory"];
+/// Names the kernel developers' own test program, `t/io_uring` of fio's sources, which no package has.
+const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
+/// Of the kernel's counters of CPU time in /proc; the same on every Linux that runs on x86-64.
+const TICKS_A_SECOND: f64 = 100.0;
+
+fn main() -> ExitCode {
+    let result = Settings::from_arguments().and_then(|settings| {
+        let folder = Folder::make(&settings.folder)?;
+        for part in &settings.parts {
+            match part.as_str() {
+                "cpu" => cpu(&settings, &folder)?,
+                "disk" => disk(&settings, &folder)?,
+                "null" => null(&settings, &folder),
+                _ => memory(&settings, &folder)?,
+            }
+        }
+        Ok(())
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("against_fio: {what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+// ---- the parts ----
+
+/// CPU for each I/O where the kernel answers without the device: 8 KiB direct reads in a hole, on one core.
+fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    let hole = folder.hole(settings)?;
+    let fio =
+        |name: &str, options: &str| Contender::fio(name, settings, &hole, &format!("--rw=randread --bs=8k {options}"));
+    let uring = "--ioengine=io_uring --iodepth=64";
+    let batches = "--iodepth_batch_submit=16 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=16";
+    let tuned = format!("{uring} --registerfiles=1 --fixedbufs=1 {batches}");
+    let mut contenders = vec![
+        fio("fio io_uring, as people run it", uring),
+        fio("fio io_uring, tuned", &tuned),
+        fio("fio io_uring, tuned, gtod_reduce, norandommap", &format!("{tuned} --gtod_reduce=1 --norandommap=1")),
+        fio("fio libaio", "--ioengine=libaio --iodepth=64"),
+        fio("fio libaio, batches of 16", &format!("--ioengine=libaio --iodepth=64 {batches}")),
+        fio("fio psync, depth 1", "--ioengine=psync --iodepth=1"),
+        Contender::rigel("rigel uring", settings, &small(64), &hole, "--engine uring"),
+        Contender::rigel("rigel libaio", settings, &small(64), &hole, "--engine libaio"),
+        Contender::rigel("rigel psync, depth 1", settings, &small(1), &hole, "--engine psync"),
+    ];
+    contenders.extend(Contender::kernel_test(settings, &hole));
+    contenders.iter_mut().for_each(Contender::pin_to_one_core);
+    let medians = interleaved(settings, folder, &contenders);
+
+    heading(settings, "CPU for each I/O: 8 KiB random reads in a hole, 64 outstanding, one core");
+    println!("| | I/Os a second | µs of CPU an I/O | ÷ as people run it | ÷ tuned | whole process, by the kernel |");
+    println!("|---|---|---|---|---|---|");
+    for (contender, median) in contenders.iter().zip(&medians) {
+        let cpu = |figures: &Figures| figures.cpu_us;
+        println!(
+            "| {} | {} | {} | {} | {} | {} |",
+            contender.name,
+            shown(median.as_ref().map(|figures| figures.iops), 0),
+            shown(median.as_ref().map(cpu), 3),
+            ratio(median.as_ref(), medians[0].as_ref(), cpu),
+            ratio(median.as_ref(), medians[1].as_ref(), cpu),
+            shown(median.as_ref().map(|figures| figures.process_cpu_us), 3),
+        );
+    }
+    commands(&contenders);
+    Ok(())
+}
+
+/// Throughput and latency on the disk itself.
+fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    let file = folder.filled(settings)?;
+    let mut deepest = Vec::new();
+    heading(settings, "On the disk");
+    println!("| reads | outstanding | MB/s: fio | rigel | ÷ | p50 µs: fio | rigel | ÷ | p99 µs: fio | rigel | ÷ |");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for shape in ["8 KiB random", "1 MiB sequential", "1 MiB random"] {
+        for depth in [1, 4, 16, 64] {
+            let (theirs, ours, bytes) = match shape {
+                "8 KiB random" => ("--rw=randread --bs=8k", small(depth), 8192.0),
+                "1 MiB sequential" => ("--rw=read --bs=1m", sequential(depth), 1_048_576.0),
+                _ => ("--rw=randread --bs=1m", large(depth), 1_048_576.0),
+            };
+            let options = format!("{theirs} --ioengine=io_uring --iodepth={depth}");
+            let contenders = [
+                Contender::fio(&format!("fio {shape}, {depth}"), settings, &file, &options),
+                Contender::rigel(&format!("rigel {shape}, {depth}"), settings, &ours, &file, "--engine uring"),
+            ];
+            let medians = interleaved(settings, folder, &contenders);
+            let [theirs, ours] = [medians[0].as_ref(), medians[1].as_ref()];
+            let mut row = format!("| {shape} | {depth} |");
+            let values: [fn(&Figures) -> f64; 3] =
+                [|figures| figures.iops, |figures| figures.p50_us, |figures| figures.p99_us];
+            for (value, scale) in values.into_iter().zip([bytes / 1e6, 1.0, 1.0]) {
+                let scaled = |figures: Option<&Figures>| shown(figures.map(|figures| value(figures) * scale), 1);
+                let _ = write!(row, " {} | {} | {} |", scaled(theirs), scaled(ours), ratio(ours, theirs, value));
+            }
+            println!("{row}");
+            // The other depths differ in nothing else.
+            deepest.extend(contenders.into_iter().filter(|_| depth == 64));
+        }
+    }
+    commands(&deepest);
+    Ok(())
+}
+
+/// What the program itself takes for an operation, where there is no target.
+fn null(settings: &Settings, folder: &Folder) {
+    let nowhere = Path::new("null:");
+    let options = "--rw=randread --bs=8k --ioengine=null --iodepth=32";
+    let mut contenders = [
+        Contender::fio("fio null", settings, nowhere, options),
+        Contender::rigel("rigel null", settings, &small(32), nowhere, ""),
+    ];
+    contenders.iter_mut().for_each(Contender::pin_to_one_core);
+    let medians = interleaved(settings, folder, &contenders);
+    heading(settings, "The loop by itself: no target, 32 outstanding, one core");
+    println!("| | operations a second | ns an operation | ns of CPU an operation |\n|---|---|---|---|");
+    for (contender, median) in contenders.iter().zip(&medians) {
+        let iops = median.as_ref().map(|figures| figures.iops);
+        let cpu = median.as_ref().map(|figures| figures.cpu_us * 1e3);
+        println!(
+            "| {} | {} | {} | {} |",
+            contender.name,
+            shown(iops, 0),
+            shown(iops.map(|n| 1e9 / n), 1),
+            shown(cpu, 1)
+        );
+    }
+    commands(&contenders);
+}
+
+/// Peak resident memory.
+fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    let hole = folder.hole(settings)?;
+    let runs = [
+        ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=io_uring --iodepth=64", small(64), "uring"),
+        ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=psync --numjobs=64", small(64), "psync"),
+        ("1 MiB, 64 outstanding", 64.0, "--rw=randread --bs=1m --ioengine=io_uring --iodepth=64", large(64), "uring"),
+    ];
+    let mut contenders = Vec::new();
+    let mut buffers = Vec::new();
+    for (what, mib, theirs, ours, engine) in runs {
+        // Threads, not processes, or fio's memory lies in as many places as it has jobs.
+        let options = format!("{theirs} --thread --group_reporting");
+        contenders.push(Contender::fio(&format!("fio {engine} {what}"), settings, &hole, &options));
+        let option = format!("--engine {engine}");
+        contenders.push(Contender::rigel(&format!("rigel {engine} {what}"), settings, &ours, &hole, &option));
+        buffers.extend([mib, mib]);
+    }
+    let medians = interleaved(settings, folder, &contenders);
+    heading(settings, "Peak resident memory");
+    println!("| | MiB | without I/O buffers |\n|---|---|---|");
+    for ((contender, median), buffers) in contenders.iter().zip(&medians).zip(buffers) {
+        let peak = median.as_ref().map(|figures| figures.peak_mib);
+        println!("| {} | {} | {} |", contender.name, shown(peak, 1), shown(peak.map(|mib| mib - buffers), 1));
+    }
+    commands(&contenders);
+    Ok(())
+}
+
+// ---- what runs, and how its answer is read ----
+
+/// What one run says.
+#[derive(Clone, Copy)]
+struct Figures {
+    iops: f64,
+    /// By the program's own account, of the time in which it measured.
+    cpu_us: f64,
+    /// By the kernel's account, from start to end of the process.
+    process_cpu_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+    peak_mib: f64,
+}
+
+#[derive(Clone, Copy)]
+enum Tool {
+    Fio,
+    Rigel,
+    KernelTest,
+}
+
+struct Contender {
+    name: String,
+    tool: Tool,
+    command: Vec<String>,
+    seconds: u32,
+}
+
+/// Options of `rigel orion` for one point of so many outstanding 8 KiB reads.
+fn small(depth: u32) -> String {
+    format!("-num_small {depth} -num_large 0")
+}
+
+/// Likewise of 1 MiB random reads.
+fn large(depth: u32) -> String {
+    format!("-num_small 0 -num_large {depth} -size_large 1024 -type rand")
+}
+
+/// Likewise of one sequential stream of 1 MiB reads.
+fn sequential(depth: u32) -> String {
+    format!("-num_small 0 -num_large 1 -size_large 1024 -type seq -num_streamIO {depth}")
+}
+
+impl Contender {
+    fn fio(name: &str, settings: &Settings, file: &Path, options: &str) -> Self {
+        let seconds = settings.seconds;
+        let target = if file == Path::new("null:") {
+            format!("--size={}g", settings.size_gib)
+        } else {
+            // `lat` counts the submission, as ours does; fio's default is `clat`, which leaves it out.
+            format!("--filename={} --readonly --direct=1 --lat_percentiles=1 --clat_percentiles=0", file.display())
+        };
+        let line = format!("fio --name=bench {target} {options} --time_based --runtime={seconds} --output-format=json");
+        Self::new(name, Tool::Fio, &line, seconds)
+    }
+
+    fn rigel(name: &str, settings: &Settings, point: &str, file: &Path, options: &str) -> Self {
+        let (program, seconds) = (settings.rigel.display(), settings.seconds);
+        let line = format!(
+            "{program} orion -run advanced -matrix point {point} -duration {seconds} --target {} --allow-holes --json {options}",
+            file.display()
+        );
+        Self::new(name, Tool::Rigel, &line, seconds)
+    }
+
+    fn kernel_test(settings: &Settings, file: &Path) -> Option<Self> {
+        let program = std::env::var(KERNEL_TEST).ok()?;
+        let seconds = settings.seconds;
+        let line = format!("{program} -d64 -s16 -c16 -b8192 -p0 -B1 -F1 -R1 -O1 -n1 -r{seconds} {}", file.display());
+        Some(Self::new("t/io_uring, which records nothing", Tool::KernelTest, &line, seconds))
+    }
+
+    fn new(name: &str, tool: Tool, line: &str, seconds: u32) -> Self {
+        let command = line.split_whitespace().map(str::to_owned).collect();
+        Self { name: name.to_owned(), tool, command, seconds }
+    }
+
+    /// On the last core: interrupts prefer the first.
+    fn pin_to_one_core(&mut self) {
+        let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+        self.command.splice(0..0, ["taskset".to_owned(), "-c".to_owned(), last.to_string()]);
+    }
+
+    fn run(&self, folder: &Folder) -> Result<Figures, String> {
+        let place = folder.place_for_a_run()?;
+        let [said, complained] = ["stdout", "stderr"].map(|name| place.join(name));
+        let failed = |what: String| format!("{}: {what}\n  {}", self.name, self.command.join(" "));
+        let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+        let before = children_cpu_seconds();
+        // To files, not pipes: nobody reads while we watch its memory.
+        let mut child = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .current_dir(&place)
+            .stdin(Stdio::null())
+            .stdout(create(&said)?)
+            .stderr(create(&complained)?)
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        let mut peak_mib = 0.0_f64;
+        let status = loop {
+            peak_mib = peak_mib.max(peak_mib_of(child.id()));
+            match child.try_wait().map_err(|error| failed(error.to_string()))? {
+                Some(status) => break status,
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let process_cpu = children_cpu_seconds() - before;
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        if !status.success() {
+            return Err(failed(format!("{status}\n{}", read(&complained).trim())));
+        }
+        let mut figures = match self.tool {
+            Tool::Fio => json_in(&read(&said)).and_then(|json| of_fio(&json)),
+            Tool::Rigel => json_in(&read(&said)).and_then(|json| of_rigel(&json)),
+            Tool::KernelTest => of_kernel_test(&read(&said), process_cpu, self.seconds),
+        }
+        .ok_or_else(|| failed("its answer was not understood".into()))?;
+        figures.peak_mib = peak_mib;
+        figures.process_cpu_us = process_cpu * 1e6 / (figures.iops * f64::from(self.seconds));
+        Ok(figures)
+    }
+}
+
+impl Figures {
+    fn new(iops: f64, cpu_us: f64, p50_us: f64, p99_us: f64) -> Self {
+        Self { iops, cpu_us, p50_us, p99_us, process_cpu_us: 0.0, peak_mib: 0.0 }
+    }
+
+    /// The median of each figure by itself.
+    fn median(rounds: &[Figures]) -> Option<Figures> {
+        let of = |value: fn(&Figures) -> f64| {
+            let mut values: Vec<f64> = rounds.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            let middle = values.len().checked_sub(1)? / 2;
+            Some(f64::midpoint(values[middle], values[values.len() / 2]))
+        };
+        Some(Figures {
+            iops: of(|figures| figures.iops)?,
+            cpu_us: of(|figures| figures.cpu_us)?,
+            process_cpu_us: of(|figures| figures.process_cpu_us)?,
+            p50_us: of(|figures| figures.p50_us)?,
+            p99_us: of(|figures| figures.p99_us)?,
+            peak_mib: of(|figures| figures.peak_mib)?,
+        })
+    }
+}
+
+/// Programs may print a line or two before their JSON.
+fn json_in(text: &str) -> Option<Value> {
+    serde_json::from_str(&text[text.find('{')?..]).ok()
+}
+
+/// Ours: the one place that knows the form of `rigel orion --json`.
+fn of_rigel(json: &Value) -> Option<Figures> {
+    let point = json.pointer("/points/0")?;
+    let class = point.pointer("/classes/0")?;
+    let number = |value: &Value, field: &str| value.get(field).and_then(Value::as_f64);
+    Some(Figures::new(
+        number(class, "iops")?,
+        number(point, "cpu_us_per_io")?,
+        number(class, "p50_us")?,
+        number(class, "p99_us")?,
+    ))
+}
+
+fn of_fio(json: &Value) -> Option<Figures> {
+    let job = json.pointer("/jobs/0")?;
+    let number = |path: &str| job.pointer(path).and_then(Value::as_f64);
+    let cpu_share = (number("/usr_cpu")? + number("/sys_cpu")?) / 100.0;
+    let ios = number("/read/total_ios")?;
+    // Absent with gtod_reduce.
+    let percentile = |name: &str| number(&format!("/read/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3;
+    Some(Figures::new(
+        number("/read/iops")?,
+        cpu_share * number("/job_runtime")? * 1e3 / ios,
+        percentile("50.000000"),
+        percentile("99.000000"),
+    ))
+}
+
+/// `IOPS=562.31K, BW=…` once a second; it keeps no account of its CPU, so the kernel's is all there is.
+fn of_kernel_test(text: &str, process_cpu: f64, seconds: u32) -> Option<Figures> {
+    let number = |line: &str| {
+        let value = line.trim().strip_prefix("IOPS=")?.split(',').next()?;
+        let (digits, scale) = match value.as_bytes().last()? {
+            b'K' => (&value[..value.len() - 1], 1e3),
+            b'M' => (&value[..value.len() - 1], 1e6),
+            _ => (value, 1.0),
+        };
+        digits.parse::<f64>().ok().map(|n| n * scale)
+    };
+    let seen: Vec<f64> = text.lines().filter_map(number).collect();
+    let iops = seen.iter().sum::<f64>() / seen.len() as f64;
+    let cpu_us = process_cpu * 1e6 / (iops * f64::from(seconds));
+    (!seen.is_empty()).then(|| Figures::new(iops, cpu_us, f64::NAN, f64::NAN))
+}
+
+/// User and system time of all children that have ended, and of theirs.
+fn children_cpu_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold anything. Behind it cutime and cstime are the 14th and 15th field.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+}
+
+/// The most memory that was ever resident at once, as far as the process has come; 0 once it has ended.
+fn peak_mib_of(process: u32) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}
+
+/// Every contender once a round; then the median of each, none for one that ever failed.
+fn interleaved(settings: &Settings, folder: &Folder, contenders: &[Contender]) -> Vec<Option<Figures>> {
+    let mut rounds: Vec<Option<Vec<Figures>>> = vec![Some(Vec::new()); contenders.len()];
+    for round in 1..=settings.rounds {
+        for (contender, figures) in contenders.iter().zip(&mut rounds) {
+            let Some(seen) = figures else { continue };
+            eprintln!("round {round} of {}: {}", settings.rounds, contender.name);
+            match contender.run(folder) {
+                Ok(run) => seen.push(run),
+                Err(what) => {
+                    eprintln!("{what}");
+                    *figures = None;
+                }
+            }
+        }
+    }
+    rounds.iter().map(|seen| seen.as_deref().and_then(Figures::median)).collect()
+}
+
+// ---- what is printed ----
+
+fn heading(settings: &Settings, what: &str) {
+    println!("\n### {what}\n\nMedians of {} rounds of {} s, interleaved.\n", settings.rounds, settings.seconds);
+}
+
+fn commands(contenders: &[Contender]) {
+    println!("\nCommands:\n\n```");
+    // As they read from the project's folder: a document names no machine's paths.
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    for contender in contenders {
+        println!("# {}\n{}", contender.name, contender.command.join(" ").replace(here, ""));
+    }
+    println!("```");
+}
+
+/// A number, or a dash where there is none.
+fn shown(value: Option<f64>, digits: usize) -> String {
+    value.filter(|value| value.is_finite()).map_or("–".into(), |value| format!("{value:.digits$}"))
+}
+
+fn ratio(of: Option<&Figures>, to: Option<&Figures>, value: impl Fn(&Figures) -> f64) -> String {
+    shown(of.zip(to).map(|(of, to)| value(of) / value(to)), 3)
+}
+
+// ---- settings and files ----
+
+struct Settings {
+    parts: Vec<String>,
+    seconds: u32,
+    rounds: u32,
+    size_gib: u32,
+    folder: PathBuf,
+    rigel: PathBuf,
+}
+
+impl Settings {
+    fn from_arguments() -> Result<Self, String> {
+        let mut settings = Self {
+            parts: Vec::new(),
+            seconds: 5,
+            rounds: 5,
+            size_gib: 4,
+            folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench"),
+            rigel: env!("CARGO_BIN_EXE_rigel").into(),
+        };
+        // cargo adds `--bench` of its own accord.
+        let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+        while let Some(argument) = arguments.next() {
+            if PARTS.contains(&argument.as_str()) {
+                settings.parts.push(argument);
+                continue;
+            }
+            let value = arguments.next().ok_or(format!("'{argument}' is no part ({PARTS:?}), or lacks a value"))?;
+            let number =
+                || value.parse::<u32>().ok().filter(|n| *n > 0).ok_or(format!("{argument} {value}: no number"));
+            match argument.as_str() {
+                "--seconds" => settings.seconds = number()?,
+                "--rounds" => settings.rounds = number()?,
+                "--size-gib" => settings.size_gib = number()?,
+                "--folder" => settings.folder = absolute(&value)?,
+                "--rigel" => settings.rigel = absolute(&value)?,
+                _ => return Err(format!("unknown option '{argument}'")),
+            }
+        }
+        if settings.parts.is_empty() {
+            settings.parts = PARTS.map(str::to_owned).into();
+        }
+        Ok(settings)
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.size_gib) << 30
+    }
+}
+
+/// Every run has a working directory of its own, so no path may be relative to ours.
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Where the test files lie; removed at the end with all that is in it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make(path: &Path) -> Result<Self, String> {
+        // Its own folder inside the one that was named: only what we made is removed.
+        let folder = path.join("against-fio");
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self(folder))
+    }
+
+    /// A file of nothing.
+    fn hole(&self, settings: &Settings) -> Result<PathBuf, String> {
+        let path = self.0.join("hole");
+        let made = File::create(&path).and_then(|file| file.set_len(settings.bytes()));
+        made.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// A file full of what neither compresses nor deduplicates, on the disk.
+    fn filled(&self, settings: &Settings) -> Result<PathBuf, String> {
+        let path = self.0.join("filled");
+        eprintln!("filling {} GiB", settings.size_gib);
+        let status = Command::new("fio")
+            .args(["--name=fill", "--rw=write", "--bs=1m", "--ioengine=psync", "--direct=1", "--refill_buffers"])
+            .args(["--end_fsync=1", "--minimal"])
+            .args([format!("--filename={}", path.display()), format!("--size={}g", settings.size_gib)])
+            .stdout(Stdio::null())
+            .status()
+            .map_err(|error| format!("fio: {error}; `scripts/setup.sh bench` installs it"))?;
+        if status.success() { Ok(path) } else { Err(format!("fio could not fill {}: {status}", path.display())) }
+    }
+
+    /// An empty working directory: programs refuse to overwrite the results of another run.
+    fn place_for_a_run(&self) -> Result<PathBuf, String> {
+        let place = self.0.join("run");
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        Ok(place)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

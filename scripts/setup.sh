@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
+#
+#   scripts/setup.sh build|test|bench
+#
+# Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. Elsewhere it names what is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Where the programs of root and of rustup lie, which a user's PATH may lack.
+export PATH="${HOME:-/root}/.cargo/bin:$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+# The least compiler is written in one place only.
+rust_least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+# A command, the package that brings it, and the targets that need it.
+needs='
+cc            gcc           build test bench
+make          make          build test bench
+git           git           build test bench
+readelf       binutils      build
+rustfmt       RUST          test
+cargo-clippy  RUST          test
+fio           fio           test bench
+mkfs.ext4     e2fsprogs     test
+mkfs.xfs      xfsprogs      test
+pvcreate      lvm2          test
+sfdisk        fdisk         test
+losetup       mount         test
+mkswap        util-linux    test
+taskset       util-linux    bench
+'
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+stop() {
+    say "$@"
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# True if version $1 is at least $2.
+at_least() { [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif ! have sudo; then
+        stop "not root, and there is no sudo. Run as root: scripts/setup.sh $target"
+    elif [ -t 0 ]; then
+        sudo "$@"
+    else
+        sudo -n "$@" || stop "sudo refused: $*. Run in a terminal: scripts/setup.sh $target"
+    fi
+}
+
+# Runs quietly; where it fails, what it said is shown.
+quietly() {
+    local log
+    log=$(mktemp)
+    if ! "$@" >"$log" 2>&1 </dev/null; then
+        tail -n 30 "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+updated=false
+update_lists() {
+    have apt-get || stop "this is neither Debian nor Ubuntu. Install by hand: $*"
+    if ! $updated; then
+        say "reading the lists of packages"
+        # Where sudo asks for a password, it must not ask quietly.
+        as_root true
+        quietly as_root apt-get update -q || stop "apt-get update failed"
+        updated=true
+    fi
+}
+
+install_packages() {
+    update_lists "$@"
+    say "installing $*"
+    quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ||
+        stop "apt-get could not install: $*"
+}
+
+# The version that apt-get would install, without what Debian adds to it; empty if it has none.
+candidate() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][0-9.]*\).*/\1/p'
+}
+
+rust_version() { rustc --version 2>/dev/null | sed 's/^rustc \([0-9.]*\).*/\1/'; }
+
+rust_is_there() { have cargo && have rustc && at_least "$(rust_version)" "$rust_least"; }
+
+install_rust() {
+    local package version
+    if have rustup; then
+        say "rustup: installing the stable toolchain"
+        quietly rustup toolchain install stable --profile minimal && quietly rustup default stable ||
+            stop "rustup could not install a toolchain"
+        return
+    fi
+    update_lists "rust $rust_least or later, from https://rustup.rs"
+    # Debian's security updates carry a recent compiler, made for browsers, as cargo-web.
+    for package in cargo cargo-web; do
+        version=$(candidate "$package")
+        if [ -n "$version" ] && at_least "$version" "$rust_least"; then
+            install_packages "$package" "${package/cargo/rustc}"
+            return
+        fi
+    done
+    if [ -n "$(candidate rustup)" ]; then
+        install_packages rustup ca-certificates
+        install_rust
+        return
+    fi
+    stop "no package has rust $rust_least or later. Run this, then make again:" \
+        "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal"
+}
+
+# rustfmt and clippy of the compiler that is there.
+install_rust_tools() {
+    if have rustup; then
+        say "rustup: adding rustfmt and clippy"
+        quietly rustup component add rustfmt clippy || stop "rustup could not add rustfmt and clippy"
+    elif dpkg -s rustc-web >/dev/null 2>&1; then
+        install_packages rustfmt-web rust-web-clippy
+    else
+        install_packages rustfmt rust-clippy
+    fi
+}
+
+target=${1:-}
+case $target in
+    build | test | bench) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench" ;;
+esac
+
+packages=()
+rust_tools=false
+while read -r command package targets; do
+    case " $targets " in
+        *" $target "*) have "$command" || if [ "$package" = RUST ]; then rust_tools=true; else packages+=("$package"); fi ;;
+    esac
+done <<<"${needs#?}"
+
+# gcc alone finds no headers and no static libc.
+[ -e /usr/include/stdio.h ] || packages+=(libc6-dev)
+# Without it cargo trusts nobody.
+[ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
+
+if [ ${#packages[@]} -gt 0 ]; then
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+    install_packages "${packages[@]}"
+fi
+rust_is_there || install_rust
+rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
+# `cargo fmt` is a proxy that may be there without what it calls.
+if [ "$target" = test ] && { $rust_tools || ! quietly cargo fmt --version || ! quietly cargo clippy --version; }; then
+    install_rust_tools
+fi

@@ -1,0 +1,137 @@
+//! Every crate in the build has a licence that `deny.toml` allows.
+//!
+//! Reads `cargo metadata` and the list in `deny.toml`; needs no other tool and no network beyond the build's.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+#[test]
+fn every_dependency_has_a_licence_that_is_allowed() {
+    let allowed = allowed_licences(&read("deny.toml"));
+    let mut broken = Vec::new();
+    let packages = packages();
+    assert!(packages.len() > 20, "only {} packages were found", packages.len());
+    for (name, licence) in &packages {
+        if !is_allowed(licence, &allowed) {
+            broken.push(format!("{name}: '{licence}' is not among {allowed:?} (deny.toml)"));
+        }
+    }
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+}
+
+#[test]
+fn every_licence_on_the_list_occurs() {
+    let packages = packages();
+    for licence in allowed_licences(&read("deny.toml")) {
+        let occurs = packages.iter().any(|(_, expression)| words(expression).contains(&licence));
+        assert!(occurs, "no crate is under '{licence}' any more: take it off the list in deny.toml");
+    }
+}
+
+/// Name and licence expression of every package of the build on Linux.
+fn packages() -> Vec<(String, String)> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked", "--filter-platform=x86_64-unknown-linux-gnu"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("metadata lists packages");
+    let text = |package: &Value, field: &str| package[field].as_str().unwrap_or("none").to_owned();
+    packages.iter().map(|package| (text(package, "name"), text(package, "license"))).collect()
+}
+
+fn read(path: &str) -> String {
+    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The strings of `allow = […]`.
+fn allowed_licences(deny: &str) -> BTreeSet<String> {
+    let list = deny.split_once("\nallow = [").expect("deny.toml has a list of licences").1;
+    let list = list.split_once(']').expect("the list ends").0;
+    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The words of an expression: licences, `AND`, `OR`, `WITH` and parentheses. `/` is the old form of `OR`.
+fn words(expression: &str) -> Vec<String> {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let mut words: Vec<String> = Vec::new();
+    let mut parts = spaced.split_whitespace();
+    while let Some(part) = parts.next() {
+        if part == "WITH"
+            && let (Some(licence), Some(exception)) = (words.last_mut(), parts.next())
+        {
+            // An exception makes another licence of it, with a place of its own on the list.
+            *licence = format!("{licence} WITH {exception}");
+        } else {
+            words.push(part.to_owned());
+        }
+    }
+    words
+}
+
+/// True if the expression can be met with allowed licences alone.
+fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    let words = words(expression);
+    let mut rest = words.as_slice();
+    either(&mut rest, allowed) && rest.is_empty()
+}
+
+fn either(words: &mut &[String], allowed: &BTreeSet<String>) -> bool {
+    let mut met = both(words, allowed);
+    while take(words, "OR") {
+        met |= both(words, allowed);
+    }
+    met
+}
+
+fn both(words: &mut &[String], allowed: &BTreeSet<String>) -> bool {
+    let mut met = single(words, allowed);
+    while take(words, "AND") {
+        met &= single(words, allowed);
+    }
+    met
+}
+
+fn single(words: &mut &[String], allowed: &BTreeSet<String>) -> bool {
+    if take(words, "(") {
+        let met = either(words, allowed);
+        return take(words, ")") && met;
+    }
+    let Some((licence, rest)) = words.split_first() else { return false };
+    *words = rest;
+    allowed.contains(licence)
+}
+
+fn take(words: &mut &[String], word: &str) -> bool {
+    match words.split_first() {
+        Some((first, rest)) if first == word => {
+            *words = rest;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn an_expression_is_met_or_not() {
+    let allowed = BTreeSet::from(["MIT".to_owned(), "Unicode-3.0".to_owned()]);
+    for met in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        assert!(is_allowed(met, &allowed), "{met}");
+    }
+    for unmet in [
+        "GPL-3.0",
+        "",
+        "none",
+        "MIT AND GPL-3.0",
+        "MIT WITH GCC-exception",
+        "(MIT OR X) AND GPL-3.0",
+        "MIT MIT",
+        "(MIT",
+    ] {
+        assert!(!is_allowed(unmet, &allowed), "{unmet}");
+    }
+}

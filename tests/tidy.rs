@@ -1,0 +1,651 @@
+//! The architecture as a test: reads the sources and fails where the house rules are broken.
+//!
+//! Each rule is a row of a table below, with the reason that a failure prints. A new room gets a row in [`ROOMS`].
+//! Code in `#[cfg(test)]` is free of most rules; comments and strings never count as code.
+//! The last tests break every rule on purpose, on small strings, to show that each can fail.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Which rooms a room may import, itself aside. `main` stands for the program, the others for `src/<room>`.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("clock", &["model"]),
+    ("workload", &["model"]),
+    ("record", &["model"]),
+    ("observe", &["model", "clock"]),
+    // Of `workload` an engine needs the generator of random numbers and what is written, never the mix.
+    ("engine", &["model", "clock", "workload"]),
+    ("drive", &["model", "clock", "workload", "engine", "record"]),
+    ("analyse", &["model", "record"]),
+    ("plan", &["model", "analyse"]),
+    ("report", &["model", "record", "analyse", "plan"]),
+    ("look", &["model", "clock", "engine", "observe", "analyse"]),
+    ("run", &["model", "clock", "workload", "engine", "drive", "record", "observe", "analyse", "plan", "look"]),
+    (
+        "cli",
+        &[
+            "model", "clock", "workload", "engine", "drive", "record", "observe", "analyse", "plan", "look", "report",
+            "run",
+        ],
+    ),
+    ("main", &["cli"]),
+];
+
+/// A piece of code that may stand in few places.
+struct Banned {
+    /// The code, found only where no letter, digit or underscore adjoins it.
+    code: &'static str,
+    /// Paths below `src/` in which it is allowed; one that ends in `/` is a folder.
+    allowed_in: &'static [&'static str],
+    /// Allowed in `#[cfg(test)]` as well.
+    allowed_in_tests: bool,
+    /// Printed when the rule is broken.
+    why: &'static str,
+}
+
+const PRINTING: &str = "only the command line prints: return the text, or a Finding";
+const TIME: &str = "only clock.rs reads time: take a Clock, or the whole of it cannot run on virtual time";
+const UNFINISHED: &str = "nothing unfinished is committed";
+
+const BANNED: &[Banned] = &[
+    Banned { code: "Instant", allowed_in: &["clock.rs"], allowed_in_tests: false, why: TIME },
+    Banned { code: "SystemTime", allowed_in: &["clock.rs"], allowed_in_tests: false, why: TIME },
+    Banned { code: "println!", allowed_in: &["cli/", "main.rs"], allowed_in_tests: true, why: PRINTING },
+    Banned { code: "print!", allowed_in: &["cli/", "main.rs"], allowed_in_tests: true, why: PRINTING },
+    Banned { code: "eprintln!", allowed_in: &["cli/", "main.rs"], allowed_in_tests: true, why: PRINTING },
+    Banned { code: "eprint!", allowed_in: &["cli/", "main.rs"], allowed_in_tests: true, why: PRINTING },
+    Banned { code: "io::stdout", allowed_in: &["cli/", "main.rs"], allowed_in_tests: false, why: PRINTING },
+    Banned { code: "io::stderr", allowed_in: &["cli/", "main.rs"], allowed_in_tests: false, why: PRINTING },
+    Banned {
+        code: "unsafe",
+        allowed_in: &["engine/"],
+        allowed_in_tests: false,
+        why: "unsafe code lives in the engines: elsewhere use std or rustix",
+    },
+    Banned {
+        code: "process::exit",
+        allowed_in: &["main.rs"],
+        allowed_in_tests: false,
+        why: "the process ends in main.rs alone: return an Error, or destructors do not run",
+    },
+    Banned { code: "dbg!", allowed_in: &[], allowed_in_tests: false, why: UNFINISHED },
+    Banned { code: "todo!", allowed_in: &[], allowed_in_tests: false, why: UNFINISHED },
+    Banned { code: "unimplemented!", allowed_in: &[], allowed_in_tests: false, why: UNFINISHED },
+];
+
+/// Marks that no text of the project carries, comments and documents included. Written in two halves, because
+/// this file is searched as well.
+const MARKS: &[(&str, &str)] = &[
+    (concat!("TO", "DO"), "open an issue, or do it"),
+    (concat!("FIX", "ME"), "open an issue, or do it"),
+    (concat!("XX", "X"), "open an issue, or do it"),
+    (concat!("/ho", "me/"), "a path of one machine"),
+    (concat!("/ro", "ot/"), "a path of one machine"),
+    (concat!("<<<<", "<<<"), "half of a merge"),
+    (concat!(">>>>", ">>>"), "half of a merge"),
+];
+
+/// Lines in main.rs.
+const MAIN_LINES_MAX: usize = 60;
+/// Lines in a source file, tests included.
+const FILE_LINES_MAX: usize = 900;
+/// Lines in a function outside tests: a screen.
+const FUNCTION_LINES_MAX: usize = 80;
+/// Characters in a line, for what rustfmt cannot break: comments and macros. A line with a string may be longer, because
+/// a message is searched for in one piece.
+const LINE_CHARS_MAX: usize = 120;
+
+/// The only place from which dependencies come. A lock file written beside a mirror would name the mirror.
+const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+// ---- the rules, on the project's files ----
+
+#[test]
+fn every_room_imports_only_what_it_may() {
+    check_sources(|source| imports_broken(&source.room(), source.module_depth(), &source.product_code()));
+}
+
+#[test]
+fn code_that_belongs_to_one_room_stands_there() {
+    check_sources(|source| {
+        let banned = |code: &str, in_tests| banned_found(&source.path, code, in_tests);
+        let product = source.product_code();
+        [banned(&product, false), banned(&source.code(), true)].concat()
+    });
+}
+
+#[test]
+fn every_file_opens_with_what_it_is() {
+    check_sources(|source| opening_missing(&source.text));
+}
+
+#[test]
+fn files_functions_and_lines_fit_a_reader() {
+    check_sources(|source| {
+        let lines_max = if source.path == "main.rs" { MAIN_LINES_MAX } else { FILE_LINES_MAX };
+        [
+            too_many_lines(&source.text, lines_max),
+            long_functions(&source.product_code(), FUNCTION_LINES_MAX),
+            long_lines(&source.text),
+        ]
+        .concat()
+    });
+}
+
+#[test]
+fn the_library_root_is_a_map_without_code() {
+    check_sources(|source| if source.path == "lib.rs" { code_in_map(&source.code()) } else { Vec::new() });
+}
+
+#[test]
+fn every_dependency_says_why_it_is_there() {
+    report(&dependencies_without_reason(&read("Cargo.toml")), "Cargo.toml");
+}
+
+#[test]
+fn the_lock_file_names_one_source() {
+    report(&foreign_sources(&read("Cargo.lock")), "Cargo.lock");
+}
+
+#[test]
+fn no_text_carries_a_mark_of_unfinished_work() {
+    let mut searched = 0;
+    for file in project_files() {
+        // Whatever is not text (vendored pictures, recorded journals) carries no such marks.
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        report(&marks_found(&text), &file.display().to_string());
+        searched += 1;
+    }
+    assert!(searched > 20, "only {searched} files were searched: is this the project's folder?");
+}
+
+// ---- what each rule looks for; every function returns one sentence for each breach ----
+
+fn imports_broken(room: &str, depth: usize, code: &str) -> Vec<String> {
+    let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+        // lib.rs declares the rooms and imports none.
+        return if room == "lib" {
+            Vec::new()
+        } else {
+            vec![format!("room '{room}' is in no table: give it a row in ROOMS here and in docs/ARCHITECTURE.md")]
+        };
+    };
+    let prefix = if room == "main" { "rigel::" } else { "crate::" };
+    let mut broken: Vec<String> = paths_after(code, prefix)
+        .into_iter()
+        .filter(|imported| imported != room && !allowed.contains(&imported.as_str()))
+        .map(|imported| format!("'{room}' may not import '{imported}', only {allowed:?}"))
+        .collect();
+    if depth > 0 && code.contains(&"super::".repeat(depth)) {
+        broken.push("reaches out of its room by `super::`: other rooms are named by `crate::`".into());
+    }
+    broken
+}
+
+/// The first name of every path after `root`, those in `root{…}` as well.
+fn paths_after(code: &str, root: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for at in words_at(code, root) {
+        let rest = code[at + root.len()..].trim_start();
+        if let Some(group) = rest.strip_prefix('{') {
+            let end = closing(rest, 0).unwrap_or(rest.len()) - 1;
+            let mut depth = 0;
+            let items = group[..end].split(|c| {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                c == ',' && depth == 0
+            });
+            names.extend(items.map(|item| leading_name(item.trim_start())).filter(|name| !name.is_empty()));
+        } else {
+            names.insert(leading_name(rest));
+        }
+    }
+    names
+}
+
+fn banned_found(path: &str, code: &str, in_tests: bool) -> Vec<String> {
+    BANNED
+        .iter()
+        .filter(|banned| banned.allowed_in_tests != in_tests)
+        .filter(|banned| {
+            !banned.allowed_in.iter().any(|place| path == *place || place.ends_with('/') && path.starts_with(place))
+        })
+        .flat_map(|banned| {
+            words_at(code, banned.code)
+                .map(|at| format!("line {}: `{}`: {}", line_of(code, at), banned.code, banned.why))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn opening_missing(text: &str) -> Vec<String> {
+    let found = text.starts_with("//! ");
+    if found { Vec::new() } else { vec!["does not open with `//! `: what it is, what goes in and comes out".into()] }
+}
+
+fn too_many_lines(text: &str, most: usize) -> Vec<String> {
+    let lines = text.lines().count();
+    if lines > most { vec![format!("has {lines} lines, at most {most}: make it two files")] } else { Vec::new() }
+}
+
+fn long_lines(text: &str) -> Vec<String> {
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.contains('"') || line.trim_start().starts_with("//"))
+        .map(|(index, line)| (index + 1, line.chars().count()))
+        .filter(|(_, chars)| *chars > LINE_CHARS_MAX)
+        .map(|(number, chars)| format!("line {number} has {chars} characters, at most {LINE_CHARS_MAX}"))
+        .collect()
+}
+
+fn long_functions(code: &str, most: usize) -> Vec<String> {
+    let mut long = Vec::new();
+    for at in words_at(code, "fn") {
+        let name = leading_name(code[at + 2..].trim_start());
+        // `fn(u64) -> u64` is a type.
+        if name.is_empty() {
+            continue;
+        }
+        let Some(body) = body_of(code, at) else { continue };
+        let lines = code[at..closing(code, body).unwrap_or(code.len())].lines().count();
+        if lines > most {
+            long.push(format!("line {}: `{name}` has {lines} lines, at most {most}", line_of(code, at)));
+        }
+    }
+    long
+}
+
+fn code_in_map(code: &str) -> Vec<String> {
+    code.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("pub mod ") && !line.starts_with("#!["))
+        .map(|line| format!("`{line}`: the root only declares rooms"))
+        .collect()
+}
+
+fn dependencies_without_reason(manifest: &str) -> Vec<String> {
+    let mut without = Vec::new();
+    let mut in_dependencies = false;
+    let mut reasoned: Option<&str> = None;
+    let mut above = "";
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            in_dependencies = line.ends_with("dependencies]");
+        } else if in_dependencies && let Some((name, _)) = line.split_once(" = ") {
+            let family = |name: &str| name.split(['_', '-']).next().map(str::to_owned);
+            // `clap_mangen` right below `clap` needs no sentence of its own.
+            let related = reasoned.is_some_and(|before| family(before) == family(name)) && !above.is_empty();
+            if above.starts_with("# ") || related {
+                reasoned = Some(name);
+            } else {
+                without.push(format!("'{name}' has no comment above it that says what it is for"));
+            }
+        }
+        above = line;
+    }
+    without
+}
+
+fn foreign_sources(lock: &str) -> Vec<String> {
+    lock.lines()
+        .filter_map(|line| line.strip_prefix("source = "))
+        .filter(|source| source.trim_matches('"') != INDEX)
+        .map(|source| format!("{source} is not {INDEX}"))
+        .collect()
+}
+
+fn marks_found(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (mark, why) in MARKS {
+        for (at, _) in text.match_indices(mark) {
+            found.push(format!("line {}: '{mark}': {why}", line_of(text, at)));
+        }
+    }
+    found
+}
+
+// ---- reading sources ----
+
+/// A file below `src/`.
+struct Source {
+    /// Relative to `src/`.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The first folder of the path, or the file's own name.
+    fn room(&self) -> String {
+        let first = self.path.split('/').next().unwrap_or_default();
+        first.trim_end_matches(".rs").to_owned()
+    }
+
+    /// How many `super::` lead from this file's module to the crate's root.
+    fn module_depth(&self) -> usize {
+        let parts = self.path.trim_end_matches(".rs").split('/').filter(|part| *part != "mod").count();
+        if ["main.rs", "lib.rs"].contains(&self.path.as_str()) { 0 } else { parts }
+    }
+
+    /// The text with comments and the insides of strings blanked.
+    fn code(&self) -> String {
+        code_of(&self.text)
+    }
+
+    /// The code without what is compiled for tests only.
+    fn product_code(&self) -> String {
+        without_tests(&self.code())
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn sources() -> Vec<Source> {
+    let base = root().join("src");
+    files_below(&base)
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+        .map(|file| Source {
+            path: file.strip_prefix(&base).expect("below src").display().to_string(),
+            text: fs::read_to_string(&file).expect("sources are text"),
+        })
+        .collect()
+}
+
+/// Every file that a commit could hold.
+fn project_files() -> Vec<PathBuf> {
+    let kept = |entry: &PathBuf| {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        !["target", "dist", "demo", ".git", "Cargo.lock", "LICENSE"].contains(&name.as_str())
+            && Path::new(&name).extension().is_none_or(|extension| extension != "rigel")
+    };
+    let entries = fs::read_dir(root()).expect("the project's folder").map(|entry| entry.expect("an entry").path());
+    entries.filter(kept).flat_map(|entry| if entry.is_dir() { files_below(&entry) } else { vec![entry] }).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("an entry of a folder").path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn check_sources(rule: impl Fn(&Source) -> Vec<String>) {
+    let sources = sources();
+    assert!(sources.iter().any(|source| source.path == "main.rs"), "no sources were found");
+    let broken: Vec<String> = sources
+        .iter()
+        .flat_map(|source| rule(source).into_iter().map(|what| format!("src/{}: {what}", source.path)))
+        .collect();
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+}
+
+fn report(broken: &[String], file: &str) {
+    let lines: Vec<String> = broken.iter().map(|what| format!("{file}: {what}")).collect();
+    assert!(lines.is_empty(), "\n{}\n", lines.join("\n"));
+}
+
+/// Blanks comments and the insides of strings and characters, leaving every other byte and every line in its place.
+fn code_of(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'/' if bytes[at..].starts_with(b"//") => at + find(&bytes[at..], b"\n").unwrap_or(bytes.len() - at),
+            b'/' if bytes[at..].starts_with(b"/*") => comment_end(bytes, at),
+            b'"' => string_end(bytes, at),
+            b'r' if !adjoins_word(bytes, at) && raw_hashes(bytes, at + 1).is_some() => raw_string_end(bytes, at + 1),
+            b'\'' => character_end(bytes, at),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        code[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        at = end;
+    }
+    String::from_utf8(code).expect("whole strings and comments were blanked")
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn comment_end(bytes: &[u8], start: usize) -> usize {
+    let (mut at, mut depth) = (start, 0);
+    while at < bytes.len() {
+        if bytes[at..].starts_with(b"/*") {
+            (at, depth) = (at + 2, depth + 1);
+        } else if bytes[at..].starts_with(b"*/") {
+            (at, depth) = (at + 2, depth - 1);
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    bytes.len()
+}
+
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// The number of `#` between `r` and a quote, if that is what stands at `at`.
+fn raw_hashes(bytes: &[u8], at: usize) -> Option<usize> {
+    let hashes = bytes[at..].iter().take_while(|byte| **byte == b'#').count();
+    (bytes.get(at + hashes) == Some(&b'"')).then_some(hashes)
+}
+
+fn raw_string_end(bytes: &[u8], after_r: usize) -> usize {
+    let hashes = raw_hashes(bytes, after_r).unwrap_or(0);
+    let close = [b"\"".to_vec(), vec![b'#'; hashes]].concat();
+    let inside = after_r + hashes + 1;
+    find(&bytes[inside..], &close).map_or(bytes.len(), |found| inside + found + close.len())
+}
+
+/// The end of a character literal, or of the quote alone where it begins a lifetime.
+fn character_end(bytes: &[u8], start: usize) -> usize {
+    let rest = &bytes[start + 1..];
+    if rest.first() == Some(&b'\\') {
+        // Past the escaped byte, which may itself be a quote.
+        return start + 3 + find(&rest[2..], b"'").map_or(0, |found| found + 1);
+    }
+    // One character is at most four bytes; a lifetime has no quote so near, or has a letter before it.
+    let quote = rest.iter().take(5).position(|byte| *byte == b'\'');
+    match quote {
+        Some(end) if std::str::from_utf8(&rest[..end]).is_ok_and(|inside| inside.chars().count() == 1) => {
+            start + 1 + end + 1
+        }
+        _ => start + 1,
+    }
+}
+
+/// Blanks every item behind `#[cfg(test)]`.
+fn without_tests(code: &str) -> String {
+    const MARK: &str = "#[cfg(test)]";
+    let mut kept = code.to_owned();
+    while let Some(start) = kept.find(MARK) {
+        let after = start + MARK.len();
+        let item = kept[after..].find(['{', ';']).map_or(kept.len(), |found| after + found);
+        let end = closing(&kept, item).unwrap_or((item + 1).min(kept.len()));
+        let blank: String = kept[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        kept.replace_range(start..end, &blank);
+    }
+    kept
+}
+
+/// Just past the brace that closes the one at `open`.
+fn closing(code: &str, open: usize) -> Option<usize> {
+    if code.as_bytes().get(open) != Some(&b'{') {
+        return None;
+    }
+    let mut depth = 0;
+    for (at, byte) in code.bytes().enumerate().skip(open) {
+        depth += i32::from(byte == b'{') - i32::from(byte == b'}');
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// Where the body of the function at `start` opens; none if it has none.
+fn body_of(code: &str, start: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, byte) in code.bytes().enumerate().skip(start) {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b'{' if depth == 0 => return Some(at),
+            b';' if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_word(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphanumeric()
+}
+
+fn adjoins_word(bytes: &[u8], at: usize) -> bool {
+    at > 0 && is_word(bytes[at - 1])
+}
+
+/// Where `word` stands by itself. An end that is no letter, such as `::`, may adjoin anything.
+fn words_at<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let bytes = code.as_bytes();
+    let open_end = word.as_bytes().last().is_some_and(|byte| !is_word(*byte));
+    code.match_indices(word).map(|(at, _)| at).filter(move |at| {
+        let after = bytes.get(at + word.len());
+        !adjoins_word(bytes, *at) && (open_end || after.is_none_or(|byte| !is_word(*byte)))
+    })
+}
+
+fn leading_name(text: &str) -> String {
+    text.chars().take_while(|c| *c == '_' || c.is_alphanumeric()).collect()
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+// ---- every rule can fail ----
+
+#[test]
+fn a_forbidden_import_is_found_in_every_form() {
+    for code in [
+        "use crate::drive::Loop;",
+        "use crate::{model::Op, drive};",
+        "use crate::{\n    model::{Op, Slot},\n    drive::{Loop},\n};",
+        "fn f() { crate::drive::go() }",
+        "use super::super::Loop;",
+    ] {
+        assert_eq!(imports_broken("engine", 2, code).len(), 1, "{code}");
+    }
+    let fine =
+        "use crate::{model::{Op, Slot}, clock}; use crate::engine::buffers; use super::drive; use mycrate::drive;";
+    assert_eq!(imports_broken("engine", 2, fine), Vec::<String>::new());
+    assert_eq!(imports_broken("main", 0, "fn main() { rigel::run::go() }").len(), 1);
+    assert_eq!(imports_broken("attic", 1, "").len(), 1);
+}
+
+#[test]
+fn the_table_of_rooms_has_no_circle_and_names_only_rooms() {
+    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
+        for name in *allowed {
+            let place = ROOMS.iter().position(|(other, _)| other == name);
+            // Whatever is imported has its row before: so no circle can close.
+            assert!(place.is_some_and(|place| place < at), "'{room}' imports '{name}', which has no row above it");
+        }
+    }
+}
+
+#[test]
+fn code_out_of_its_room_is_found() {
+    for banned in BANNED {
+        let code = format!("fn f() {{ {} }}", banned.code);
+        let found = |path: &str| [banned_found(path, &code, false), banned_found(path, &code, true)].concat().len();
+        assert_eq!(found("plan/mod.rs"), 1, "{}", banned.code);
+        for place in banned.allowed_in {
+            let path = if place.ends_with('/') { format!("{place}x.rs") } else { (*place).to_owned() };
+            assert_eq!(found(&path), 0, "{} in {path}", banned.code);
+        }
+    }
+    assert_eq!(banned_found("plan/mod.rs", "struct InstantView; let unsafe_reads = 1;", false), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_without_opening_or_with_too_much_is_found() {
+    assert_eq!(opening_missing("use std::fs;\n").len(), 1);
+    assert_eq!(opening_missing("//! What it is.\n").len(), 0);
+    assert_eq!(too_many_lines("a\nb\nc\n", 2).len(), 1);
+    assert_eq!(too_many_lines("a\nb\n", 2).len(), 0);
+    assert_eq!(long_lines(&"é".repeat(LINE_CHARS_MAX)).len(), 0);
+    assert_eq!(long_lines(&"x".repeat(LINE_CHARS_MAX + 1)).len(), 1);
+    assert_eq!(long_lines(&format!("say(\"{}\");\n// \"{0}\"", "x".repeat(LINE_CHARS_MAX))).len(), 1);
+    assert_eq!(code_in_map("pub mod a;\n\nfn f() {}\n").len(), 1);
+}
+
+#[test]
+fn a_long_function_is_found_and_measured_from_its_name_to_its_brace() {
+    let code = "trait T { fn none(&self, a: [u8; 2]); }\nfn long<T>(\n    a: [u8; 4],\n) -> fn(u8) -> u8\nwhere T: Copy,\n{\n if a {}\n}\nfn ok() {}\n";
+    assert_eq!(long_functions(code, 6), ["line 2: `long` has 7 lines, at most 6"]);
+    assert_eq!(long_functions(code, 7), Vec::<String>::new());
+}
+
+#[test]
+fn a_dependency_without_reason_is_found() {
+    let manifest = "[package]\nname = \"x\"\n[dependencies]\n# The lines.\nserde = \"1\"\nserde_json = \"1\"\nrand = \"1\"\n\nserde_yaml = \"1\"\n[dev-dependencies]\nfuser = \"1\"\n[profile.release]\nlto = true\n";
+    let names: Vec<String> = dependencies_without_reason(manifest);
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names[0].contains("rand") && names[1].contains("serde_yaml") && names[2].contains("fuser"), "{names:?}");
+}
+
+#[test]
+fn a_foreign_source_and_a_mark_are_found() {
+    assert_eq!(foreign_sources("source = \"registry+https://mirror.example/index\"\n").len(), 1);
+    assert_eq!(foreign_sources(&format!("source = \"{INDEX}\"\n")).len(), 0);
+    for (mark, _) in MARKS {
+        assert_eq!(marks_found(&format!("first\n// {mark} later")).len(), 1);
+    }
+}
+
+#[test]
+fn comments_strings_and_characters_are_no_code() {
+    let text =
+        "a // unsafe\n/* x /* unsafe */ unsafe */ b \"un\\\"safe\" r#\"uns\"afe\"# '\"' '\\'' c: &'static str 'é' d";
+    let code = code_of(text);
+    assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["a", "b", "c:", "&", "static", "str", "d"]);
+    assert_eq!(code.lines().count(), text.lines().count());
+    assert_eq!(code.len(), text.len());
+}
+
+#[test]
+fn test_code_is_no_product_code() {
+    let code =
+        "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() { {} }\n}\nfn c() {}\n#[cfg(test)]\nuse x::y;\nfn d() {}\n";
+    let kept = without_tests(code);
+    assert_eq!(kept.split_whitespace().filter(|word| word.contains("()")).collect::<Vec<_>>(), ["a()", "c()", "d()"]);
+    assert_eq!(kept.lines().count(), code.lines().count());
+}
