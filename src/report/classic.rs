@@ -546,7 +546,7 @@ mod tests {
             warm_up_done: 0,
             coverage: Coverage::default(),
         };
-        let mut recorder = Recorder::new(false);
+        let mut recorder = Recorder::new(false, &Kind::ALL);
         recorder.measure_from(Nanos(0));
         for Ios(_, kind, count, latency) in ios.iter().filter(|ios| ios.0 == name) {
             for index in 0..*count {
