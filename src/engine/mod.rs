@@ -5,6 +5,8 @@
 
 mod buffers;
 pub mod layout;
+mod mounts;
+pub mod probe;
 
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};
