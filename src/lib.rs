@@ -25,5 +25,6 @@
 pub mod clock;
 pub mod engine;
 pub mod model;
+pub mod observe;
 pub mod record;
 pub mod workload;
