@@ -4,9 +4,12 @@
 //! or records, and reads time only through the clock it is handed.
 
 mod buffers;
+pub mod guard;
 pub mod layout;
 mod mounts;
 pub mod probe;
+pub mod scratch;
+pub mod signature;
 
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};
