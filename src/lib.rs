@@ -22,6 +22,7 @@
 //!
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 
+pub mod analyse;
 pub mod clock;
 pub mod engine;
 pub mod model;
