@@ -19,17 +19,22 @@
 //! | [`analyse`] | what the records mean |
 //! | [`report`] | how it looks |
 //! | [`run`] | the conductor: point after point, into the journal |
+//! | [`look`] | the look before a run: facts and doubts |
 //! | [`cli`] | one file a verb |
 //! | [`clock`] | the only reader of time |
 //!
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 
+pub mod analyse;
 pub mod cli;
 pub mod clock;
 pub mod drive;
 pub mod engine;
+pub mod look;
 pub mod model;
+pub mod observe;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod workload;

@@ -1,3 +1,7 @@
 //! The program: parse, call one verb, return its exit status.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(rigel::cli::main(std::env::args_os().collect()))
+}

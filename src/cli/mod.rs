@@ -1,5 +1,91 @@
 //! The command line: one file a verb.
 //!
-//! Goes in: arguments. Comes out: requests for the other rooms, and everything that is printed. Measures nothing.
+//! Goes in: arguments. Comes out: an exit status, and all that is printed: what programs read goes to stdout, the rest
+//! to stderr. This room measures nothing, and no other room prints.
 
+pub mod check;
+mod orion;
 pub mod orion_args;
+mod output;
+mod pages;
+mod progress;
+mod report;
+
+use crate::model::Error;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Tells what a storage platform will do for a database, and proves it.
+///
+/// plan → drive → record → analyse → report, in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
+#[command(after_help = "Exit status: 0 measured, 1 could not, 2 asked wrongly, 3 measured or looked, and there is a doubt.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Check(check::CheckArgs),
+    Report(report::ReportArgs),
+    #[command(hide = true)]
+    Man(pages::ManArgs),
+    #[command(hide = true)]
+    Completions(pages::CompletionsArgs),
+}
+
+/// The whole command line, for help, completions and manual pages. Orion's verb is defined, and parsed, in a file of its
+/// own, because its options have a single dash.
+fn command() -> clap::Command {
+    let orion = orion_args::command().name("orion").no_binary_name(false);
+    let mut command = Cli::command().subcommand(orion);
+    // Verbs that measure come first.
+    command = command.mut_subcommand("orion", |verb| verb.display_order(0));
+    command
+}
+
+/// Runs the program with `arguments`, the first of which is its name. Answers its exit status.
+#[must_use]
+pub fn main(arguments: Vec<OsString>) -> u8 {
+    let called = arguments.first().map(Path::new).and_then(Path::file_name);
+    let outcome = if called.is_some_and(|name| name == "orion") {
+        orion::run(&arguments[1..])
+    } else if arguments.get(1).is_some_and(|verb| verb == "orion") {
+        orion::run(&arguments[2..])
+    } else {
+        other_verb(arguments)
+    };
+    outcome.unwrap_or_else(|error| {
+        output::complain(&error);
+        error.exit_status()
+    })
+}
+
+fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
+    let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => match cli.verb {
+            Verb::Check(args) => check::run(&args),
+            Verb::Report(args) => report::run(&args),
+            Verb::Man(args) => pages::man(&args, command()),
+            Verb::Completions(args) => pages::completions(&args, command()),
+        },
+        Err(error) => {
+            // Help and version are answers; anything else was asked wrongly.
+            let status = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            Ok(status)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_of_the_command_line_holds_together() {
+        super::command().debug_assert();
+    }
+}

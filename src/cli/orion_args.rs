@@ -357,6 +357,12 @@ fn single_dash(text: &str) -> String {
     out
 }
 
+/// A manual page with Orion's options in Orion's form. In roff a dash is `\\-`.
+pub(super) fn single_dash_roff(page: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(page).replace("\\-", "-");
+    single_dash(&text).replace('-', "\\-").into_bytes()
+}
+
 /// What the parser found wrong, as a refusal that names the option, the value and what would be valid.
 fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
     let text = |kind| match error.get(kind) {

@@ -166,6 +166,7 @@ fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
         name: name.into(),
         length: streams[0].length,
         loads: streams.iter().map(|stream| stream.load).collect(),
+        patterns: streams.iter().map(|stream| stream.pattern).collect(),
         kinds: kinds.map(|kind| KindRecord { kind, windows: Vec::new() }).collect(),
         unserved: Vec::new(),
         warm_up_done: 0,

@@ -5,13 +5,21 @@
 
 pub mod blocking;
 mod buffers;
+mod choose;
+pub mod guard;
 pub mod layout;
 pub mod libaio;
+mod mounts;
 pub mod null;
+pub mod probe;
 pub mod psync;
+pub mod scratch;
+pub mod signature;
 pub mod sim;
 pub mod uring;
 pub mod volume;
+
+pub use choose::choose;
 
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};

@@ -13,6 +13,10 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::os::fd::{AsRawFd, RawFd};
 
+/// Most operations outstanding in one ring: half of the kernel's limit for a ring's entries, so that the completion ring,
+/// twice as long, fits too.
+pub const SLOTS_MAX: usize = 16_384;
+
 /// Ways to set up a ring, best first.
 const SETUPS: [Setup; 4] = [Setup::NoSubmissionArray, Setup::DeferredTaskRun, Setup::CooperativeTaskRun, Setup::Plain];
 
@@ -129,8 +133,7 @@ impl Engine for Uring {
     }
 
     fn slots_max(&self) -> usize {
-        // Half of the kernel's limit for a ring's entries, so that the completion ring, twice as long, fits too.
-        16_384
+        SLOTS_MAX
     }
 
     fn usable(&self) -> u64 {

@@ -4,8 +4,8 @@
 //! Comes out: the same, however the run ended: a last line that was cut off is dropped and said.
 //! The journal never changes a line that it has written.
 
-use super::PointRecord;
-use crate::model::{Error, Finding, Host, Point, Target, TargetFacts};
+use super::{End, PointRecord};
+use crate::model::{Coordinates, Error, Finding, Host, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -72,6 +72,23 @@ pub struct Run {
     pub points: Vec<PointRecord>,
     /// A last line was cut off and dropped: the run was killed while writing it.
     pub cut: bool,
+}
+
+impl Run {
+    /// The record to go by for each cell, in the order they ran: the last one, where a point was run again.
+    #[must_use]
+    pub fn latest(&self) -> Vec<PointRecord> {
+        let newer = |index: usize| self.points[index + 1..].iter().map(|point| point.coordinates);
+        let is_last = |(index, point): &(usize, &PointRecord)| newer(*index).all(|other| other != point.coordinates);
+        self.points.iter().enumerate().filter(is_last).map(|(_, point)| point.clone()).collect()
+    }
+
+    /// The cells that ran to their end.
+    #[must_use]
+    pub fn complete(&self) -> Vec<Coordinates> {
+        let latest = self.latest().into_iter().filter(|point| point.end == End::Complete);
+        latest.map(|point| point.coordinates).collect()
+    }
 }
 
 /// A journal being written.

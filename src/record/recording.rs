@@ -7,7 +7,7 @@
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
-use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Sample};
+use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Sample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -124,6 +124,8 @@ pub struct StreamRecord {
     pub length: u32,
     /// The load of each of its streams.
     pub loads: Vec<Load>,
+    /// The pattern of each of its streams.
+    pub patterns: Vec<Pattern>,
     /// By kind, those that can occur in the mix.
     pub kinds: Vec<KindRecord>,
     /// By second: operations that were due and never started. Empty in a closed loop.
@@ -402,6 +404,7 @@ mod tests {
             name: "small".into(),
             length: 8192,
             loads: vec![Load::Closed { depth: 1 }],
+            patterns: vec![Pattern::Uniform],
             kinds: kinds.iter().map(|kind| KindRecord { kind: *kind, windows: Vec::new() }).collect(),
             unserved: Vec::new(),
             warm_up_done: 0,

@@ -541,6 +541,7 @@ mod tests {
             name: name.into(),
             length,
             loads: vec![Load::Closed { depth }],
+            patterns: vec![crate::model::Pattern::Uniform],
             kinds: Kind::ALL.map(|kind| KindRecord { kind, windows: Vec::new() }).to_vec(),
             unserved: Vec::new(),
             warm_up_done: 0,

@@ -1,25 +1,10 @@
-//! How it looks: reports are functions of the records alone.
+//! How results look: text for people, data for programs, Orion's own files, fio's job files.
 //!
-//! Goes in: the request and the records of a run, as the journal has them. Comes out: text. This room opens nothing,
-//! prints nothing and reads no clock, so a report can be made again next year, byte for byte.
+//! Goes in: a journal that was read. Comes out: text. Pure: it opens nothing, and asks no clock what time it is.
 
 pub mod classic;
-
+pub mod data;
+pub mod fio;
 #[cfg(test)]
-pub(crate) mod golden {
-    //! Compares a text with a file under `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` writes the
-    //! files anew.
-
-    use std::path::Path;
-
-    /// Fails if `text` is not what the golden file `name` holds.
-    pub(crate) fn check(name: &str, text: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, text).unwrap();
-        }
-        let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(golden == text, "{} differs; now:\n{text}\nUPDATE_GOLDEN=1 cargo test writes it anew", path.display());
-    }
-}
+pub(crate) mod golden;
+pub mod table;

@@ -1,0 +1,416 @@
+//! What a data point showed: rates, latencies with their bands, steadiness, coverage, and what to doubt.
+//!
+//! Everything is computed from the record, again whenever it is asked for. Names carry their unit; MB are 10^6 bytes,
+//! MiB 2^20.
+
+use super::steady::{Steady, steady};
+use crate::model::{Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample};
+use crate::record::{End, Latencies, PointRecord, StreamRecord, WINDOW, Window};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What one point showed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PointSummary {
+    /// Outstanding small I/Os.
+    pub small: u32,
+    /// Outstanding large I/Os, or sequential streams.
+    pub large: u32,
+    /// How it ended.
+    pub end: End,
+    /// Wall-clock time of its beginning.
+    pub started: String,
+    /// How long it ran before measuring began.
+    pub warm_up_s: f64,
+    /// How long it was measured.
+    pub measured_s: f64,
+    /// CPU time of this process for each operation, user and system; none if nothing was done.
+    pub cpu_us_per_io: Option<f64>,
+    /// By class.
+    pub classes: Vec<ClassSummary>,
+    /// What the kernel counted on the devices below meanwhile; none where it cannot be told.
+    pub witness: Option<Witness>,
+    /// What is doubtful.
+    pub findings: Vec<Finding>,
+}
+
+/// What one class of operations showed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassSummary {
+    /// The class, such as `small`.
+    pub name: String,
+    /// Bytes of one operation.
+    pub io_bytes: u32,
+    /// Operations kept outstanding by closed loops.
+    pub outstanding: u32,
+    /// Operations done.
+    pub done: u64,
+    /// Of those, reads.
+    pub reads: u64,
+    /// Of those, writes.
+    pub writes: u64,
+    /// Operations that failed, by cause.
+    pub failed: BTreeMap<String, u64>,
+    /// Operations that were due and never started.
+    pub unserved: u64,
+    /// Operations done a second.
+    pub iops: f64,
+    /// 2^20 bytes a second.
+    pub mib_per_s: f64,
+    /// Response times; none if nothing was done.
+    #[serde(flatten)]
+    pub latency: Option<LatencySummary>,
+    /// Rate times mean response time: by Little's law, the operations outstanding.
+    pub littles_law: f64,
+    /// SNIA's judgement on the seconds; none if they are too few.
+    pub steady: Option<Steady>,
+    /// Which blocks were touched.
+    pub coverage: CoverageSummary,
+}
+
+/// Response times in microseconds. A quantile lies within 0.4 % of the figure: half the width of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "a number carries its unit")]
+pub struct LatencySummary {
+    /// Mean.
+    pub mean_us: f64,
+    /// Standard deviation.
+    pub deviation_us: f64,
+    /// Least.
+    pub min_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90 % are not slower.
+    pub p90_us: f64,
+    /// 99 % are not slower.
+    pub p99_us: f64,
+    /// 99.9 % are not slower.
+    pub p999_us: f64,
+    /// Greatest.
+    pub max_us: f64,
+}
+
+/// Which blocks of the volume a class touched, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CoverageSummary {
+    /// Blocks in the volume.
+    pub blocks: u64,
+    /// Blocks watched one by one: all of them, up to 2^26.
+    pub watched: u64,
+    /// Distinct watched blocks touched.
+    pub distinct: u64,
+    /// Distinct blocks that as many uniform draws touch: `M (1 - e^(-N/M))`; none for other patterns.
+    pub expected: Option<f64>,
+    /// Standard deviation of that.
+    pub expected_deviation: Option<f64>,
+    /// Slices of the volume, of 33 to 64, in which something was touched.
+    pub slices_touched: usize,
+    /// Slices in all.
+    pub slices: usize,
+}
+
+/// What the kernel counted against what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Witness {
+    /// Bytes the devices transferred between the first sample and the last.
+    pub device_bytes: u64,
+    /// Bytes of the operations done meanwhile, warm-up included.
+    pub asked_bytes: u64,
+}
+
+/// Shares by which the kernel's count may differ from ours before it is worth a word.
+const WITNESS_TOLERANCE: f64 = 0.02;
+
+/// Standard deviations by which coverage may differ from theory: chance exceeds six once in 500 million.
+const COVERAGE_TOLERANCE: f64 = 6.0;
+
+/// Share by which Little's law may be off.
+const LITTLE_TOLERANCE: f64 = 0.01;
+
+/// Sums up a point.
+#[must_use]
+pub fn summarise(record: &PointRecord) -> PointSummary {
+    let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record.measured)).collect();
+    let done: u64 = classes.iter().map(|class| class.done).sum();
+    let witness = witness(record);
+    let mut findings = Vec::new();
+    for class in &classes {
+        doubt_class(class, record, &mut findings);
+    }
+    findings.extend(witness.and_then(|witness| doubt_witness(witness, record.coordinates)));
+    PointSummary {
+        small: record.coordinates.small,
+        large: record.coordinates.large,
+        end: record.end.clone(),
+        started: record.started.clone(),
+        warm_up_s: record.warm_up.as_secs_f64(),
+        measured_s: record.measured.as_secs_f64(),
+        cpu_us_per_io: (done > 0).then(|| record.cpu.as_micros_f64() / done as f64),
+        classes,
+        witness,
+        findings,
+    }
+}
+
+fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
+    let total = stream.total();
+    let seconds = measured.as_secs_f64();
+    let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    let done_of = |kind| stream.total_of(kind).map_or(0, |window| window.done);
+    let iops = rate(total.done as f64);
+    let latency = latency(&total);
+    let closed = |load: &Load| if let Load::Closed { depth } = load { *depth } else { 0 };
+    ClassSummary {
+        name: stream.name.clone(),
+        io_bytes: stream.length,
+        outstanding: stream.loads.iter().map(closed).sum(),
+        done: total.done,
+        reads: done_of(Kind::Read),
+        writes: done_of(Kind::Write),
+        unserved: stream.unserved.iter().sum(),
+        iops,
+        mib_per_s: iops * f64::from(stream.length) / MIB as f64,
+        littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
+        latency,
+        steady: steady(&whole_seconds(stream, measured)),
+        coverage: coverage(stream),
+        failed: total.failed,
+    }
+}
+
+/// Operations done in each second that was measured to its end.
+fn whole_seconds(stream: &StreamRecord, measured: Nanos) -> Vec<u64> {
+    let seconds = usize::try_from(measured.0 / WINDOW.0).unwrap_or(0);
+    let done = |second: usize| {
+        let windows = stream.kinds.iter().filter_map(|kind| kind.windows.get(second));
+        windows.map(|window| window.done).sum()
+    };
+    (0..seconds).map(done).collect()
+}
+
+fn latency(total: &Window) -> Option<LatencySummary> {
+    let Latencies { histogram, sum, sum_squares, min, max } = &total.response;
+    let count = histogram.count();
+    if count == 0 {
+        return None;
+    }
+    let mean = *sum as f64 / count as f64;
+    let quantile = |q| {
+        let band = histogram.quantile(q).map_or(0.0, crate::record::Band::middle);
+        // The extremes are known exactly, and no quantile lies outside them.
+        band.clamp(*min as f64, *max as f64) / 1e3
+    };
+    Some(LatencySummary {
+        mean_us: mean / 1e3,
+        deviation_us: (sum_squares / count as f64 - mean * mean).max(0.0).sqrt() / 1e3,
+        min_us: *min as f64 / 1e3,
+        p50_us: quantile(0.5),
+        p90_us: quantile(0.9),
+        p99_us: quantile(0.99),
+        p999_us: quantile(0.999),
+        max_us: *max as f64 / 1e3,
+    })
+}
+
+fn coverage(stream: &StreamRecord) -> CoverageSummary {
+    let coverage = &stream.coverage;
+    let uniform = stream.patterns.iter().all(|pattern| *pattern == Pattern::Uniform);
+    CoverageSummary {
+        blocks: coverage.extent,
+        watched: coverage.tracked,
+        distinct: coverage.distinct,
+        expected: uniform.then(|| coverage.expected_uniform()),
+        expected_deviation: uniform.then(|| coverage.expected_uniform_deviation()),
+        slices_touched: coverage.slices.iter().filter(|count| **count > 0).count(),
+        slices: coverage.slices.len(),
+    }
+}
+
+/// The kernel's count of bytes between the first and the last sample, over all devices.
+fn witness(record: &PointRecord) -> Option<Witness> {
+    let (first, last) = (record.samples.first()?, record.samples.last()?);
+    let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
+    let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
+    if first.devices.is_empty() {
+        return None;
+    }
+    let ops = |stream: &StreamRecord| (stream.total().done + stream.warm_up_done) * u64::from(stream.length);
+    Some(Witness {
+        device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
+        asked_bytes: record.streams.iter().map(ops).sum(),
+    })
+}
+
+fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
+    let cell = format!("{} I/O at {}", class.name, record.coordinates);
+    if !class.failed.is_empty() {
+        let causes: Vec<String> = class.failed.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
+        findings.push(Finding::doubt(
+            "failures",
+            format!("{cell}: {} failed; the figures are of the others", causes.join(", ")),
+            "see the kernel's log (dmesg) and the device's own",
+        ));
+    }
+    if let Some(steady) = class.steady.filter(|steady| !steady.steady) {
+        findings.push(Finding::doubt(
+            "unsteady",
+            format!(
+                "{cell} was not steady: it ranged over {:.0} % of its mean, and {} by {:.0} % from beginning to end",
+                steady.range * 100.0,
+                if steady.slope < 0.0 { "fell" } else { "rose" },
+                steady.slope.abs() * 100.0
+            ),
+            "measure longer, or when the device has less other work",
+        ));
+    }
+    if let (Some(expected), Some(deviation)) = (class.coverage.expected, class.coverage.expected_deviation) {
+        let off = class.coverage.distinct as f64 - expected;
+        if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
+            findings.push(Finding::doubt(
+                "coverage",
+                format!("{cell} touched {} distinct blocks, and chance says {expected:.0}", class.coverage.distinct),
+                "report this: the volume was not read as it should be",
+            ));
+        }
+    }
+    let outstanding = f64::from(class.outstanding);
+    let off = (class.littles_law - outstanding).abs();
+    // Operations in flight at the edges are counted whole: one round of them is what the law may be off by.
+    let rounds = if outstanding > 0.0 { class.done as f64 / outstanding } else { 0.0 };
+    if record.end == End::Complete && rounds > 1000.0 && off > LITTLE_TOLERANCE * outstanding {
+        findings.push(Finding::doubt(
+            "littles-law",
+            format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
+            "report this: one of the three figures is wrong",
+        ));
+    }
+}
+
+fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
+    let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
+    if asked <= 0.0 {
+        return None;
+    }
+    let share = device / asked;
+    if share < 1.0 - WITNESS_TOLERANCE {
+        return Some(Finding::doubt(
+            "not-from-device",
+            format!(
+                "at {cell} the device transferred {:.1} % of the bytes; the rest came from somewhere else",
+                share * 100.0
+            ),
+            "a cache, a hole or another layer answered: measure a file that is written, with direct I/O",
+        ));
+    }
+    (share > 1.0 + WITNESS_TOLERANCE).then(|| {
+        Finding::doubt(
+            "other-load",
+            format!(
+                "at {cell} the device transferred {:.1} % of the bytes asked for: it has other work",
+                share * 100.0
+            ),
+            "measure when the device is otherwise idle, or take the figures as what is left beside that work",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Coordinates, Outcome};
+    use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times};
+
+    /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
+    fn record() -> PointRecord {
+        let mut recorder = Recorder::new(false, &[Kind::Read]);
+        recorder.measure_from(Nanos(0));
+        let map = CoverageMap::new(100);
+        for i in 0..10_000 {
+            let due = Nanos::from_millis(i);
+            let done = due.plus(Nanos::from_millis(1));
+            recorder.record(Kind::Read, Times { due, start: due, done }, Outcome::Done);
+            map.touch(i % 100);
+        }
+        let mut stream = StreamRecord {
+            name: "small".into(),
+            length: 8192,
+            loads: vec![Load::Closed { depth: 1 }],
+            patterns: vec![Pattern::Uniform],
+            kinds: vec![KindRecord { kind: Kind::Read, windows: Vec::new() }],
+            unserved: Vec::new(),
+            warm_up_done: 0,
+            coverage: map.read(),
+        };
+        recorder.pour_into(&mut stream);
+        PointRecord {
+            coordinates: Coordinates { small: 1, large: 0 },
+            started: String::new(),
+            warm_up: Nanos(0),
+            measured: Nanos::from_secs(10),
+            end: End::Complete,
+            cpu: Nanos::from_millis(50),
+            streams: vec![stream],
+            samples: Vec::new(),
+        }
+    }
+
+    fn names(record: &PointRecord) -> Vec<String> {
+        summarise(record).findings.into_iter().map(|finding| finding.name).collect()
+    }
+
+    #[test]
+    fn figures_are_those_of_the_record() {
+        let summary = summarise(&record());
+        let class = &summary.classes[0];
+        assert_eq!((class.done, class.reads, class.writes), (10_000, 10_000, 0));
+        assert!((class.iops - 1000.0).abs() < 1e-9 && (class.littles_law - 1.0).abs() < 1e-9);
+        assert!((class.mib_per_s - 7.8125).abs() < 1e-9);
+        assert_eq!(summary.cpu_us_per_io, Some(5.0));
+        let latency = class.latency.unwrap();
+        // All alike: every figure is the same, exactly.
+        for figure in [latency.mean_us, latency.min_us, latency.p50_us, latency.p999_us, latency.max_us] {
+            assert!((figure - 1000.0).abs() < 1e-9, "{latency:?}");
+        }
+        assert!(latency.deviation_us < 1e-3);
+        assert_eq!(class.steady.map(|steady| steady.steady), Some(true));
+        assert_eq!(names(&record()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_corner_of_the_volume_is_no_coverage() {
+        let mut record = record();
+        record.streams[0].coverage = Coverage { distinct: 10, ..record.streams[0].coverage.clone() };
+        assert_eq!(names(&record), ["coverage"]);
+    }
+
+    #[test]
+    fn a_rate_that_contradicts_its_latency_is_doubted() {
+        let mut record = record();
+        record.streams[0].loads = vec![Load::Closed { depth: 2 }];
+        assert_eq!(names(&record), ["littles-law"]);
+    }
+
+    #[test]
+    fn the_kernel_is_heard_as_a_witness() {
+        let sample = |sectors| Sample {
+            devices: [("sda".to_string(), Counters { read_sectors: sectors, ..Counters::default() })].into(),
+            ..Sample::default()
+        };
+        let mut record = record();
+        record.samples = vec![sample(1000), sample(1000 + 10_000 * 16)];
+        assert_eq!(names(&record), Vec::<String>::new());
+        record.samples[1] = sample(1000 + 5_000 * 16);
+        assert_eq!(names(&record), ["not-from-device"]);
+        record.samples[1] = sample(1000 + 15_000 * 16);
+        assert_eq!(names(&record), ["other-load"]);
+    }
+
+    #[test]
+    fn failures_and_unsteadiness_are_said() {
+        let mut record = record();
+        record.streams[0].kinds[0].windows[3].failed.insert("short transfer".into(), 7);
+        record.streams[0].kinds[0].windows[5] = Window::default();
+        // A second without operations also breaks the law: 9 s of work in 10 s.
+        assert_eq!(names(&record), ["failures", "unsteady", "littles-law"]);
+    }
+}

@@ -1,0 +1,300 @@
+//! `rigel check`: what a target is, and whether a run on it would be trustworthy.
+//!
+//! Goes in: a [`Look`]. Comes out: a screen of text for people, or JSON for scripts, and the exit status. It looks at
+//! nothing itself.
+
+use crate::analyse::{device_loads, host_load};
+use crate::look::{Look, trustworthy};
+use crate::model::{BlockDevice, Bytes, Finding, Severity, VolumeMember};
+use std::fmt::Write;
+
+/// Columns that the names of lines take.
+const NAME_WIDTH: usize = 12;
+
+/// The exit status: 0 if a run would be trustworthy, 3 if something was found that could mislead it.
+#[must_use]
+pub fn exit_status(look: &Look) -> u8 {
+    if trustworthy(&look.findings) { 0 } else { 3 }
+}
+
+/// For scripts: the whole look, its verdict first.
+///
+/// # Panics
+/// Never: a look has nothing that JSON cannot say.
+#[must_use]
+pub fn render_json(look: &Look) -> String {
+    #[derive(serde::Serialize)]
+    struct Report<'a> {
+        trustworthy: bool,
+        verdict: String,
+        #[serde(flatten)]
+        look: &'a Look,
+    }
+    let report = Report { trustworthy: trustworthy(&look.findings), verdict: verdict(&look.findings), look };
+    serde_json::to_string_pretty(&report).expect("plain data with names for keys")
+}
+
+/// For people: the target, the host, what is going on, the findings with their cures, and a verdict as the last line.
+#[must_use]
+pub fn render_text(look: &Look) -> String {
+    let mut text = String::new();
+    for member in &look.target.members {
+        let _ = writeln!(text, "{}", member.path.display());
+        member_lines(look, member).into_iter().for_each(|(name, value)| line(&mut text, name, &value));
+    }
+    if look.target.members.len() > 1 {
+        let _ = writeln!(text, "together");
+        line(&mut text, "usable", &against_memory(look.target.usable, look.host.memory));
+    }
+    let _ = writeln!(text, "host {}", look.host.name);
+    host_lines(look).into_iter().for_each(|(name, value)| line(&mut text, name, &value));
+    text.push('\n');
+    for finding in &look.findings {
+        finding_lines(&mut text, finding);
+    }
+    text + &verdict(&look.findings) + "\n"
+}
+
+fn line(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:NAME_WIDTH$} {value}");
+}
+
+fn finding_lines(text: &mut String, finding: &Finding) {
+    let severity = match finding.severity {
+        Severity::Note => "note",
+        Severity::Doubt => "DOUBT",
+        Severity::Refusal => "REFUSED",
+    };
+    let _ = writeln!(text, "{severity:7} {}: {}", finding.name, finding.what);
+    if !finding.cure.is_empty() {
+        let _ = writeln!(text, "        cure: {}", finding.cure);
+    }
+}
+
+fn member_lines(look: &Look, member: &VolumeMember) -> Vec<(&'static str, String)> {
+    let kind = match member.kind {
+        crate::model::FileKind::File => "file",
+        crate::model::FileKind::Device => "block device",
+    };
+    let mut lines = vec![("what", format!("{kind} of {}", against_memory(member.bytes, look.host.memory)))];
+    if let Some(filesystem) = &member.filesystem {
+        let options = member.mount_options.as_deref().unwrap_or_default();
+        lines.push(("filesystem", format!("{filesystem} ({options})")));
+        lines.push(("written", written(member)));
+    }
+    lines.push(("alignment", format!("{} for direct I/O", Bytes(member.alignment.into()))));
+    match member.devices.split_first() {
+        None => lines.push(("device", "none that the kernel tells of".into())),
+        Some((first, below)) => {
+            lines.push(("device", device(first)));
+            lines.extend(below.iter().map(|below| ("  below", device(below))));
+        }
+    }
+    lines
+}
+
+/// `4 GiB, 0.17 of the memory`.
+fn against_memory(bytes: Bytes, memory: Bytes) -> String {
+    if memory.0 == 0 {
+        return bytes.to_string();
+    }
+    let times = bytes.0 as f64 / memory.0 as f64;
+    if times < 0.095 {
+        format!("{bytes}, {times:.2} times the memory")
+    } else {
+        format!("{bytes}, {times:.1} times the memory")
+    }
+}
+
+fn written(member: &VolumeMember) -> String {
+    let Some(extents) = member.extents else { return "the filesystem does not tell".into() };
+    let share = extents.written.0 as f64 / member.bytes.0.max(1) as f64 * 100.0;
+    let pieces = if extents.count == 1 { "1 extent".into() } else { format!("{} extents", extents.count) };
+    // Rounded down: only what is wholly written is 100 %.
+    let mut text = format!("{:.1} %, in {pieces}", (share * 10.0).floor() / 10.0);
+    if extents.holes.0 > 0 {
+        let _ = write!(text, ", {} in holes", extents.holes);
+    }
+    if extents.unwritten.0 > 0 {
+        let _ = write!(text, ", {} set aside and never written", extents.unwritten);
+    }
+    text
+}
+
+fn device(device: &BlockDevice) -> String {
+    let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
+    let medium = if device.rotational { "spinning by its word" } else { "not spinning" };
+    let known = |text: &str| if text.is_empty() { "unknown".to_string() } else { text.to_string() };
+    format!(
+        "{}{model}, {}, {medium}, scheduler {}, cache {}, blocks {}/{}, queue {} x {}",
+        device.name,
+        device.bytes,
+        known(&device.scheduler),
+        known(&device.write_cache),
+        device.logical_block,
+        device.physical_block,
+        device.requests,
+        Bytes(u64::from(device.request_max_kib) * 1024),
+    )
+}
+
+fn host_lines(look: &Look) -> Vec<(&'static str, String)> {
+    let (host, limits) = (&look.host, &look.host.limits);
+    let unlimited = |limit: Option<String>| limit.unwrap_or_else(|| "unlimited".into());
+    let uring = match limits.io_uring_disabled {
+        None | Some(0) => "allowed",
+        Some(1) => "for the privileged",
+        Some(_) => "forbidden",
+    };
+    let mut lines = vec![
+        ("machine", format!("Linux {}, {}, {} CPUs, {} of memory", host.kernel, host.cpu, host.cpus, host.memory)),
+        ("clock", format!("{}, {:.0} ns a reading", host.clock_source, host.clock_read_ns)),
+        (
+            "limits",
+            format!(
+                "io_uring {uring}, {} of {} asynchronous I/Os taken, locked memory {}, open files {}",
+                limits.aio_used,
+                limits.aio_max,
+                unlimited(limits.locked_memory.map(|bytes| bytes.to_string())),
+                unlimited(limits.open_files.map(|files| files.to_string())),
+            ),
+        ),
+    ];
+    for (name, load) in device_loads(&look.before, &look.after) {
+        let busy = load.busy * 100.0;
+        lines.push((
+            "load now",
+            format!("{name}: {:.0} IOPS, {:.1} MB/s, busy {busy:.0} %", load.iops, load.megabytes_per_s),
+        ));
+    }
+    let load = host_load(&look.before, &look.after);
+    let waiting =
+        load.io_pressure.map_or(String::new(), |share| format!(", waiting for I/O {:.0} % of the time", share * 100.0));
+    lines.push(("", format!("CPU: busy {:.0} %, stolen {:.0} %{waiting}", load.busy * 100.0, load.stolen * 100.0)));
+    lines
+}
+
+/// One sentence: what a run here would be worth.
+fn verdict(findings: &[Finding]) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (refusals, doubts) = (count(Severity::Refusal), count(Severity::Doubt));
+    let s = |count: usize| if count == 1 { "" } else { "s" };
+    let first = findings.first().map_or("", |finding| finding.name.as_str());
+    match (refusals, doubts) {
+        (0, 0) => "A run here would be trustworthy.".into(),
+        (0, doubts) => format!("A run here could mislead: {doubts} doubt{}, the first is {first}.", s(doubts)),
+        (refusals, doubts) => format!(
+            "A run here would not measure the storage: {refusals} reason{} to refuse it and {doubts} doubt{}, the first is {first}.",
+            s(refusals),
+            s(doubts)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts};
+
+    fn look() -> Look {
+        let device = BlockDevice {
+            name: "nvme0n1".into(),
+            model: Some("Fast Disk".into()),
+            bytes: Bytes(931 * GIB),
+            scheduler: "none".into(),
+            write_cache: "write back".into(),
+            logical_block: 512,
+            physical_block: 4096,
+            requests: 1023,
+            request_max_kib: 1280,
+            ..BlockDevice::default()
+        };
+        let member = VolumeMember {
+            path: "/data/file".into(),
+            kind: FileKind::File,
+            bytes: Bytes(4 * GIB),
+            alignment: 512,
+            filesystem: Some("ext4".into()),
+            mount_options: Some("rw,relatime".into()),
+            extents: Some(Extents { count: 3, written: Bytes(3 * GIB), holes: Bytes(GIB), ..Extents::default() }),
+            device_number: Some((259, 0)),
+            devices: vec![device],
+        };
+        let host = Host {
+            name: "db1".into(),
+            kernel: "6.1.0".into(),
+            cpu: "Some CPU".into(),
+            cpus: 8,
+            memory: Bytes(16 * GIB),
+            clock_source: "tsc".into(),
+            clock_read_ns: 25.4,
+            limits: LimitFacts {
+                aio_max: 65536,
+                aio_used: 10,
+                locked_memory: Some(Bytes(8 << 20)),
+                open_files: None,
+                io_uring_disabled: Some(0),
+            },
+        };
+        let target = TargetFacts { name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] };
+        let at_rest = [("nvme0n1".to_string(), Counters::default())];
+        let busy = Counters { reads: 40, read_sectors: 640, busy_ms: 20, ..Counters::default() };
+        let before = Sample { devices: at_rest.into(), io_pressure_us: Some(0), ..Sample::default() };
+        let after = Sample {
+            at: Nanos::from_secs(1),
+            devices: [("nvme0n1".to_string(), busy)].into(),
+            cpu_ticks: [8, 0, 0, 792, 0, 0, 0, 0],
+            io_pressure_us: Some(30_000),
+            ..Sample::default()
+        };
+        let findings = crate::analyse::doubts(&host, &target, &before, &after, false);
+        Look { host, target, before, after, findings }
+    }
+
+    #[test]
+    fn the_screen_reads_as_it_should() {
+        let expected = "\
+/data/file
+  what         file of 4 GiB, 0.2 times the memory
+  filesystem   ext4 (rw,relatime)
+  written      75.0 %, in 3 extents, 1 GiB in holes
+  alignment    512 bytes for direct I/O
+  device       nvme0n1 (Fast Disk), 931 GiB, not spinning, scheduler none, cache write back, blocks 512/4096, queue 1023 x 1.2 MiB
+host db1
+  machine      Linux 6.1.0, Some CPU, 8 CPUs, 16 GiB of memory
+  clock        tsc, 25 ns a reading
+  limits       io_uring allowed, 10 of 65536 asynchronous I/Os taken, locked memory 8 MiB, open files unlimited
+  load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2 %
+               CPU: busy 1 %, stolen 0 %, waiting for I/O 3 % of the time
+
+REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes set aside): reading that measures nothing
+        cure: name a directory instead, in which Rigel makes a file that is written from end to end; or fill this one; --allow-holes measures it all the same
+note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O goes past it, a cache in the storage may still hold it all
+note    write-cache: nvme0n1 has a write-back cache: a write is done when it is in the cache, a commit when it is flushed
+note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made
+note    locked-memory: 8 MiB of memory may be locked: buffers may not be registered with io_uring, except by root
+        cure: ulimit -l unlimited
+A run here would not measure the storage: 1 reason to refuse it and 0 doubts, the first is holes.
+";
+        assert_eq!(render_text(&look()), expected);
+    }
+
+    #[test]
+    fn the_json_holds_the_look_and_its_verdict() {
+        let look = look();
+        let json: serde_json::Value = serde_json::from_str(&render_json(&look)).unwrap();
+        assert_eq!(json["trustworthy"], false);
+        assert_eq!(json["findings"][0]["name"], "holes");
+        assert_eq!(json["target"]["members"][0]["devices"][0]["name"], "nvme0n1");
+        assert_eq!(serde_json::from_value::<Look>(json).unwrap(), look);
+    }
+
+    #[test]
+    fn the_exit_status_says_whether_a_run_would_be_trustworthy() {
+        let mut look = look();
+        assert_eq!(exit_status(&look), 3);
+        look.findings.retain(|finding| finding.severity == Severity::Note);
+        assert_eq!(exit_status(&look), 0);
+        assert!(render_text(&look).ends_with("\nA run here would be trustworthy.\n"));
+    }
+}

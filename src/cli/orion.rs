@@ -1,0 +1,345 @@
+//! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
+
+use super::orion_args::{self, OrionArgs, Parsed};
+use super::output::{remark, result};
+use super::progress::Progress;
+use crate::clock;
+use crate::model::{Error, Point, Target};
+use crate::plan::orion::{OrionRequest, VolumeShape, lun_candidates, lun_remark, parse_lun};
+use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
+use crate::record::{End, PointRecord};
+use crate::report::classic::{self, Names};
+use crate::report::{data, table};
+use crate::run::{Bench, Event, Request, Shape};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What the journal keeps of the verb, to make its files again and to go on with the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Plan {
+    orion: OrionRequest,
+    /// Of the files' names.
+    stamp: String,
+    /// Where Orion's files go, without `_summary.txt` and its like.
+    prefix: PathBuf,
+    /// What else decides how a run goes on.
+    destroy: Vec<PathBuf>,
+    allow_holes: bool,
+    workers: usize,
+    seed: u64,
+}
+
+/// A run that is to be made, or to be gone on with.
+struct Job {
+    plan: Plan,
+    target: Target,
+    engine: EngineChoice,
+    command: Vec<String>,
+    directory: PathBuf,
+    /// The run so far, and its journal.
+    resumed: Option<(Journal, Run)>,
+}
+
+/// Runs the verb with its own arguments.
+pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
+    let args = match orion_args::parse(arguments.iter().cloned())? {
+        Parsed::Help(text) => {
+            result(&text);
+            return Ok(0);
+        }
+        Parsed::Measure(args) => args,
+    };
+    args.remarks().iter().for_each(|text| remark(&format!("{text}\n")));
+    let job = match &args.resume {
+        Some(directory) => resume(directory)?,
+        None => begin(&args, arguments)?,
+    };
+    measure(job, &args)
+}
+
+/// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
+fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
+    let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
+    request.overrides().iter().for_each(|text| remark(&format!("{text}\n")));
+    let stamp = clock::file_stamp();
+    let prefix = format!("{}_{stamp}", request.testname);
+    let (prefix, directory) = match &args.out {
+        None => (PathBuf::from(&prefix), PathBuf::from(format!("{prefix}.rigel"))),
+        Some(out) => {
+            let name = Path::new(&prefix).file_name().map(PathBuf::from).unwrap_or_default();
+            (out.join(name), out.clone())
+        }
+    };
+    journal::refuse_occupied(&directory)?;
+    refuse_overwriting(&prefix, args.out.is_some())?;
+    let plan = Plan {
+        orion: request,
+        stamp,
+        prefix,
+        destroy: args.destroy.clone(),
+        allow_holes: args.allow_holes,
+        workers: args.workers.unwrap_or(1) as usize,
+        seed: args.seed.unwrap_or_else(clock::fresh_seed),
+    };
+    let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    Ok(Job { plan, target, engine: args.engine_choice(), command, directory, resumed: None })
+}
+
+/// A run that was cut short: all that it was is in its journal.
+fn resume(directory: &Path) -> Result<Job, Error> {
+    let (journal, run) = Journal::reopen(directory)?;
+    if run.cut {
+        remark("the journal's last line was cut off: the point it was for runs again\n");
+    }
+    if matches!(run.header.target, Target::Scratch { .. }) {
+        remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
+    }
+    let header = run.header.clone();
+    Ok(Job {
+        plan: plan_of(&run)?,
+        target: header.target,
+        engine: header.engine,
+        command: header.command,
+        directory: directory.to_path_buf(),
+        resumed: Some((journal, run)),
+    })
+}
+
+fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
+    let request = job.plan.orion.clone();
+    let command = job.command.clone();
+    let names = names(&job.plan, &command);
+    if !args.json {
+        result(&classic::banner(&request, &names));
+    }
+    let silent = args.no_progress;
+    if !silent {
+        remark(&classic::estimate_line(&request));
+    }
+    let stop = stop_flag()?;
+    let cells = request.cells().len() - job.resumed.as_ref().map_or(0, |(_, run)| run.complete().len());
+    let progress = RefCell::new(Progress::new(cells, seconds_a_point(&request), silent));
+    let mut listen = |event: Event| match event {
+        Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
+        Event::Begin { point } => {
+            if request.verbose && !args.json {
+                result(&classic::verbose_lines(&request, point.coordinates));
+            }
+            progress.borrow_mut().begin();
+        }
+        Event::Live { point, live } => progress.borrow_mut().live(point, live),
+        Event::End(record) => progress.borrow_mut().end(record),
+    };
+    let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);
+    progress.borrow().finish();
+    measured?;
+    conclude(&job, args)
+}
+
+/// Measures what is still to be measured, into the journal.
+fn prepare_and_measure(
+    job: &mut Job,
+    request: &OrionRequest,
+    stop: &AtomicBool,
+    listen: &mut dyn FnMut(Event),
+) -> Result<(), Error> {
+    let plan = &job.plan;
+    let points = |shape: &Shape| -> Vec<Point> {
+        let shape = VolumeShape { member_starts: &shape.member_starts, usable: shape.usable };
+        request.points(shape, plan.seed)
+    };
+    let bench = Bench::prepare(
+        &Request {
+            target: &job.target,
+            engine: &job.engine,
+            grain: request.grain(),
+            writes: request.write > 0,
+            destroy: &plan.destroy,
+            allow_holes: plan.allow_holes,
+            workers: plan.workers,
+            seed: plan.seed,
+        },
+        points,
+        stop,
+        listen,
+    )?;
+    let done = job.resumed.as_ref().map(|(_, run)| run.complete()).unwrap_or_default();
+    let mut journal = match job.resumed.take() {
+        Some((journal, _)) => journal,
+        None => Journal::create(&job.directory, &header(job, &bench))?,
+    };
+    let warming = |cell| request.warming(cell, plan.seed);
+    bench.measure(&mut journal, warming, &done, stop, listen).map(drop)
+}
+
+fn header(job: &Job, bench: &Bench) -> Header {
+    Header {
+        format: journal::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: clock::wall_time(),
+        command: job.command.clone(),
+        target: job.target.clone(),
+        engine: job.engine.clone(),
+        engine_about: bench.engine_about(),
+        points: bench.points.clone(),
+        plan: serde_json::to_value(&job.plan).expect("a plan is made of maps with text keys"),
+        host: bench.host.clone(),
+        facts: bench.facts.clone(),
+        findings: bench.findings.clone(),
+    }
+}
+
+/// Writes Orion's files and prints the results, all from the journal.
+fn conclude(job: &Job, args: &OrionArgs) -> Result<u8, Error> {
+    let run = journal::read(&job.directory)?;
+    let points = run.latest();
+    let files = write_files(&run, &job.plan.prefix)?;
+    if args.json {
+        result(&data::json(&run));
+    } else {
+        result(&format!("\n{}", classic::result_block(&job.plan.orion, &points)));
+    }
+    if !args.no_progress {
+        let mut text = format!("\n{}", table::text(&run));
+        text.push_str("\nOrion's files:\n");
+        files.iter().for_each(|path| text.push_str(&format!("  {}\n", path.display())));
+        text.push_str(&format!("the whole record, for `rigel report`:\n  {}\n", job.directory.display()));
+        remark(&text);
+    }
+    exit_status(&run, &points, &job.directory)
+}
+
+/// 0 if every point ran to its end and every operation did what it should.
+fn exit_status(run: &Run, points: &[PointRecord], directory: &Path) -> Result<u8, Error> {
+    let planned = run.header.points.len();
+    let complete = points.iter().filter(|point| point.end == End::Complete).count();
+    if complete < planned {
+        let broken = points.iter().find_map(|point| match &point.end {
+            End::Broken(why) => Some(format!(": {why}")),
+            _ => None,
+        });
+        return Err(Error::failed(
+            format!("{} of {planned} data points are not complete{}", planned - complete, broken.unwrap_or_default()),
+            format!("go on with them by --resume {}", directory.display()),
+        ));
+    }
+    let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
+    if failures > 0 {
+        return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
+    }
+    Ok(0)
+}
+
+/// Writes Orion's six files with names that begin with `prefix`.
+fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
+    let plan = plan_of(run)?;
+    let names = names(&plan, &run.header.command);
+    let members: Vec<classic::Member> =
+        run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
+    let mut written = Vec::new();
+    for (suffix, text) in classic::files(&plan.orion, &names, &members, &run.latest()) {
+        let path = with_suffix(prefix, suffix);
+        std::fs::write(&path, text).map_err(|error| {
+            Error::failed(
+                format!("cannot write '{}': {error}", path.display()),
+                "the journal is whole: make room, then `rigel report RUN --orion-files DIR` writes the files",
+            )
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// `rigel report --orion-files`: the six files of a run, into another directory.
+pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
+    let plan = plan_of(run)?;
+    let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
+    let prefix = directory.join(name);
+    refuse_overwriting(&prefix, false)?;
+    write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
+    Ok(0)
+}
+
+/// `rigel report --format orion`: Orion's summary.
+pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
+    let plan = plan_of(run)?;
+    let members: Vec<classic::Member> =
+        run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
+    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command), &members, &run.latest()))
+}
+
+fn plan_of(run: &Run) -> Result<Plan, Error> {
+    serde_json::from_value(run.header.plan.clone())
+        .map_err(|error| Error::asked(format!("this run was not made by orion: {error}"), "use a report that its verb has"))
+}
+
+fn names<'a>(plan: &'a Plan, command: &'a [String]) -> Names<'a> {
+    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version: env!("CARGO_PKG_VERSION"), arguments: command }
+}
+
+fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_os_string();
+    name.push(format!("_{suffix}"));
+    PathBuf::from(name)
+}
+
+/// The LUN file of a test, and the targets in it.
+fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
+    let candidates = lun_candidates(testname);
+    for path in &candidates {
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                lun_remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
+                return parse_lun(&text, path);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let cure = "make it a text file that you may read, with one file or device a line";
+                return Err(Error::asked(format!("cannot read the LUN file '{}': {error}", path.display()), cure));
+            }
+        }
+    }
+    let tried: Vec<String> = candidates.iter().map(|path| format!("'{}'", path.display())).collect();
+    Err(Error::asked(
+        format!("there is no LUN file {}", tried.join(" or ")),
+        "make it, with one file or device a line; or name targets by --target PATH, or a directory for a scratch file",
+    ))
+}
+
+/// Two runs of one name in one minute have the same file names, and Orion would overwrite the first one's.
+fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Error> {
+    let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|parent| !directory_is_made && !parent.is_dir()) {
+        return Err(Error::asked(format!("there is no directory '{}' for the result files", parent.display()), "make it first"));
+    }
+    let summary = with_suffix(prefix, "summary.txt");
+    if summary.exists() {
+        return Err(Error::asked(
+            format!("'{}' exists", summary.display()),
+            "wait until the next minute, or name the run otherwise by -testname or --out",
+        ));
+    }
+    Ok(())
+}
+
+/// The flag that Ctrl-C and SIGTERM set. A second Ctrl-C ends the process at once.
+fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+    }
+    Ok(stop)
+}
+
+/// What a point takes, with a warm-up that ends as soon as it may.
+fn seconds_a_point(request: &OrionRequest) -> f64 {
+    f64::from(request.duration) + request.warm_up().least.as_secs_f64()
+}

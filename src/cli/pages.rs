@@ -1,0 +1,51 @@
+//! Manual pages and shell completions, from the definition that also makes the help.
+
+use super::{orion_args, output};
+use crate::model::Error;
+use clap::Args;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Writes the manual pages into a directory
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// Directory for the pages
+    directory: PathBuf,
+}
+
+/// Prints completions for a shell
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Writes a page for the program and one for each verb.
+pub(super) fn man(args: &ManArgs, command: clap::Command) -> Result<u8, Error> {
+    let failed = |error: std::io::Error| {
+        Error::failed(format!("cannot write manual pages to '{}': {error}", args.directory.display()), "name a directory")
+    };
+    std::fs::create_dir_all(&args.directory).map_err(failed)?;
+    let mut pages = vec![("rigel".to_string(), command.clone())];
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        let name = format!("rigel-{}", verb.get_name());
+        // The page's title is the name of the verb's command, which must live as long as the program.
+        let title: &'static str = name.clone().leak();
+        pages.push((name, verb.clone().name(title)));
+    }
+    for (name, command) in pages {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
+        let page = if name == "rigel-orion" { orion_args::single_dash_roff(&page) } else { page };
+        std::fs::write(args.directory.join(format!("{name}.1")), page).map_err(failed)?;
+    }
+    Ok(0)
+}
+
+/// Prints the completions of a shell.
+pub(super) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> Result<u8, Error> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "rigel", &mut text);
+    output::result(&String::from_utf8_lossy(&text));
+    Ok(0)
+}

@@ -1,0 +1,160 @@
+//! How a run stands: one line that is redrawn on a terminal, plain lines where there is none.
+
+use super::output;
+use crate::analyse::{PointSummary, summarise};
+use crate::clock::Clock;
+use crate::drive::{self, Live};
+use crate::model::{Bytes, MIB, Nanos, Point};
+use crate::record::PointRecord;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How often a scratch file's filling is told where there is no terminal.
+const FILL_EVERY: Nanos = Nanos::from_secs(10);
+
+/// Tells how a run stands.
+pub(super) struct Progress {
+    clock: Clock,
+    /// None where nothing is to be told.
+    line: Option<Line>,
+    points: usize,
+    number: usize,
+    /// What a point takes, as planned.
+    seconds_planned: f64,
+    began: Nanos,
+    told: Nanos,
+    /// Live counters at the last redraw.
+    last: (Nanos, Vec<(u64, u64)>),
+}
+
+enum Line {
+    Terminal(ProgressBar),
+    Plain,
+}
+
+impl Progress {
+    /// For `points` points of about `seconds` each, told unless `silent`.
+    pub(super) fn new(points: usize, seconds: f64, silent: bool) -> Self {
+        let terminal = || {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"));
+            Line::Terminal(bar)
+        };
+        let line = if silent { None } else if std::io::stderr().is_terminal() { Some(terminal()) } else { Some(Line::Plain) };
+        let clock = Clock::real();
+        Self {
+            began: clock.now(),
+            told: clock.now(),
+            clock,
+            line,
+            points,
+            number: 0,
+            seconds_planned: seconds,
+            last: (Nanos(0), Vec::new()),
+        }
+    }
+
+    /// A scratch file is being filled.
+    pub(super) fn fill(&mut self, done: Bytes, of: Bytes) {
+        let now = self.clock.now();
+        let spent = now.since(self.began).as_secs_f64();
+        let left = if done.0 > 0 { spent * (of.0 - done.0) as f64 / done.0 as f64 } else { 0.0 };
+        let text = format!("filling a scratch file: {} of {of}, {} left", whole(done), seconds(left));
+        match &self.line {
+            Some(Line::Terminal(bar)) => bar.set_message(text),
+            Some(Line::Plain) if now >= self.told.plus(FILL_EVERY) => {
+                self.told = now;
+                output::remark(&format!("{text}\n"));
+            }
+            _ => {}
+        }
+    }
+
+    /// A point begins.
+    pub(super) fn begin(&mut self) {
+        if self.number == 0 {
+            self.began = self.clock.now();
+        }
+        self.number += 1;
+        self.last = (Nanos(0), Vec::new());
+    }
+
+    /// A point is running.
+    pub(super) fn live(&mut self, point: &Point, live: &Live) {
+        let Some(Line::Terminal(bar)) = &self.line else { return };
+        let counts: Vec<(u64, u64)> =
+            live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
+        let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
+        let span = live.elapsed.since(then).as_secs_f64();
+        let mut text = format!("point {} of {}: {}", self.number, self.points, point.coordinates);
+        if before.len() == counts.len() && span > 0.0 {
+            for ((name, (done, response)), (done_before, response_before)) in
+                drive::classes(point).iter().zip(&counts).zip(&before)
+            {
+                let done = done - done_before;
+                let length = point.streams.iter().find(|stream| stream.name == *name).map_or(0, |stream| stream.length);
+                let rate = done as f64 / span;
+                let mean = Nanos((response - response_before).checked_div(done).unwrap_or(0));
+                let mib = rate * f64::from(length) / MIB as f64;
+                text.push_str(&format!(" | {name} {rate:.0} IOPS {mib:.0} MiB/s {mean}"));
+            }
+        }
+        if live.measuring_since.is_none() {
+            text.push_str(" | warming up");
+        }
+        bar.set_message(format!("{text} | {} left", seconds(self.seconds_left(live.elapsed))));
+    }
+
+    /// A point is in the journal.
+    pub(super) fn end(&mut self, record: &PointRecord) {
+        if let Some(Line::Plain) = &self.line {
+            let left = if self.number < self.points {
+                format!(", {} left", seconds(self.seconds_left(Nanos(0))))
+            } else {
+                String::new()
+            };
+            let told = told(&summarise(record));
+            let (number, points) = (self.number, self.points);
+            output::remark(&format!("point {number} of {points}: {}:{told}{left}\n", record.coordinates));
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&self) {
+        if let Some(Line::Terminal(bar)) = &self.line {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Seconds until the last point ends, when the present one has run for `elapsed`: as long as those before it took,
+    /// or as planned.
+    fn seconds_left(&self, elapsed: Nanos) -> f64 {
+        let spent = self.clock.now().since(self.began).as_secs_f64();
+        let ended = if elapsed == Nanos(0) { self.number } else { self.number - 1 };
+        let each = if ended > 0 { (spent - elapsed.as_secs_f64()) / ended as f64 } else { self.seconds_planned };
+        (each * (self.points - ended) as f64 - elapsed.as_secs_f64()).max(0.0)
+    }
+}
+
+/// What the classes of a point showed, in a few words.
+fn told(summary: &PointSummary) -> String {
+    let class = |class: &crate::analyse::ClassSummary| {
+        let latency = class.latency.map_or_else(String::new, |latency| {
+            let time = |us: f64| Nanos::from_secs_f64(us / 1e6);
+            format!(", p50 {} p99 {}", time(latency.p50_us), time(latency.p99_us))
+        });
+        format!(" {} {:.0} IOPS {:.1} MiB/s{latency}", class.name, class.iops, class.mib_per_s)
+    };
+    summary.classes.iter().map(class).collect::<Vec<_>>().join(";")
+}
+
+/// Bytes to the whole MiB, so that a line that is redrawn does not jump.
+fn whole(bytes: Bytes) -> String {
+    format!("{} MiB", bytes.0 / MIB)
+}
+
+/// Whole seconds, with minutes where there are many.
+fn seconds(seconds: f64) -> String {
+    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}

@@ -1,0 +1,74 @@
+//! `rigel report`: any report of a run, made again from its journal alone.
+
+use super::{orion, output};
+use crate::model::Error;
+use crate::record::journal::{self, Run};
+use crate::report::{data, fio, table};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Makes a report of a run from its journal
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The run's directory, or its journal
+    run: PathBuf,
+    /// Which report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Prints the fio job that does what this data point does, such as 4,1 for four small I/Os and one large
+    #[arg(long, value_name = "SMALL,LARGE", conflicts_with_all = ["format", "json"])]
+    emit_fio: Option<String>,
+    /// Writes Orion's six files again, into this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "emit_fio"])]
+    orion_files: Option<PathBuf>,
+}
+
+/// A form of report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// A line for every class of every point
+    Csv,
+    /// Everything that is derived
+    Json,
+    /// Orion's summary
+    Orion,
+}
+
+/// Prints the report.
+pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
+    let run = journal::read(&args.run)?;
+    if let Some(directory) = &args.orion_files {
+        return orion::write_files_again(&run, directory);
+    }
+    let text = match (&args.emit_fio, args.format) {
+        (Some(cell), _) => {
+            let (small, large) = parse_cell(cell)?;
+            fio::job(&run.header, small, large)?
+        }
+        (None, _) if args.json => data::json(&run),
+        (None, Format::Text) => table::text(&run),
+        (None, Format::Csv) => data::csv(&run),
+        (None, Format::Json) => data::json(&run),
+        (None, Format::Orion) => orion::summary_again(&run)?,
+    };
+    output::result(&text);
+    warn_if_cut(&run);
+    Ok(0)
+}
+
+fn warn_if_cut(run: &Run) {
+    if run.cut {
+        output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
+    }
+}
+
+/// `4,1`: small and large.
+fn parse_cell(text: &str) -> Result<(u32, u32), Error> {
+    let cell = text.split_once(',').and_then(|(small, large)| Some((small.trim().parse().ok()?, large.trim().parse().ok()?)));
+    cell.ok_or_else(|| Error::asked(format!("'{text}' is not a data point"), "write it as SMALL,LARGE, for example 4,1"))
+}

@@ -1,0 +1,34 @@
+//! Which engine works on a volume.
+
+use super::Engine;
+use super::libaio::Libaio;
+use super::psync::Psync;
+use super::uring::Uring;
+use super::volume::Volume;
+use crate::clock::Clock;
+use crate::model::{Error, Finding};
+
+/// The engine called `name` on `volume`; `auto` is `io_uring`, or libaio where the kernel forbids that, which is then
+/// said. `lengths` has the most slots that a session will be asked for.
+///
+/// # Errors
+/// There is no engine of this name, or the machine does not grant it.
+pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn Engine>, Option<Finding>), Error> {
+    let clock = Clock::real();
+    match name {
+        "psync" => Ok((Box::new(Psync::new(clock, volume)), None)),
+        "libaio" => Ok((Box::new(Libaio::new(clock, volume)), None)),
+        "uring" => Uring::new(clock, volume, lengths)
+            .map(|engine| (Box::new(engine) as Box<dyn Engine>, None))
+            .map_err(|(_, error)| error),
+        "auto" => Ok(Uring::new(clock.clone(), volume, lengths).map_or_else(
+            |(volume, error)| {
+                let (Error::Asked { what, cure } | Error::Failed { what, cure }) = error;
+                let finding = Finding::doubt("engine", format!("{what}; libaio is used instead"), cure);
+                (Box::new(Libaio::new(clock, volume)) as Box<dyn Engine>, Some(finding))
+            },
+            |engine| (Box::new(engine) as Box<dyn Engine>, None),
+        )),
+        _ => Err(Error::asked(format!("there is no engine '{name}'"), "take auto, uring, libaio or psync")),
+    }
+}

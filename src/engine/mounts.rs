@@ -1,0 +1,117 @@
+//! What is mounted where.
+//!
+//! Goes in: the text of `/proc/self/mountinfo`. Comes out: one [`Mount`] a line that can be understood.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// One mounted filesystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// The kernel's number for it, as `statx` gives for a file.
+    pub(super) id: u64,
+    /// Major and minor number of its files; not those of a block device for btrfs, NFS, tmpfs and their like.
+    pub(super) device: (u32, u32),
+    /// Where.
+    pub(super) point: PathBuf,
+    /// Its type, such as `ext4`.
+    pub(super) filesystem: String,
+    /// What is mounted: for most filesystems on disks, the path of a block device.
+    pub(super) source: PathBuf,
+    /// Options of the mount, then those of the filesystem.
+    pub(super) options: String,
+}
+
+/// All that this process sees mounted; nothing if the kernel does not tell.
+pub(super) fn mounts() -> Vec<Mount> {
+    std::fs::read("/proc/self/mountinfo")
+        .map(|text| text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
+        .unwrap_or_default()
+}
+
+/// The mount that the file of device number `device` at `path` lies in: by its `id` if known, else the longest path that fits.
+pub(super) fn mount_of<'a>(mounts: &'a [Mount], id: Option<u64>, device: (u32, u32), path: &Path) -> Option<&'a Mount> {
+    let by_id = id.and_then(|id| mounts.iter().find(|mount| mount.id == id));
+    // Later lines cover earlier ones, and `max_by_key` takes the last of the longest.
+    let by_path = || {
+        let depth = |mount: &&Mount| mount.point.components().count();
+        mounts.iter().filter(|mount| path.starts_with(&mount.point) && mount.device == device).max_by_key(depth)
+    };
+    by_id.or_else(by_path).or_else(|| mounts.iter().find(|mount| mount.device == device))
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+fn parse_line(line: &[u8]) -> Option<Mount> {
+    let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+    let mut fields = line.split(|byte| *byte == b' ');
+    let id = text(fields.next()?).parse().ok()?;
+    let device = parse_device_number(&text(fields.nth(1)?))?;
+    let point = unescape(fields.nth(1)?);
+    let options = text(fields.next()?);
+    let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
+    let filesystem = text(fields.next()?);
+    let source = unescape(fields.next()?);
+    let options = match fields.next() {
+        Some(more) if !more.is_empty() => format!("{options},{}", text(more)),
+        _ => options,
+    };
+    Some(Mount { id, device, point, filesystem, source, options })
+}
+
+/// `254:0`.
+pub(super) fn parse_device_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Undoes the kernel's `\040` for a space, and its like.
+pub(super) fn unescape(field: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((byte, after)) = rest.split_first() {
+        let octal = (*byte == b'\\').then(|| after.get(..3)).flatten().and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 8).ok()
+        });
+        path.push(octal.unwrap_or(*byte));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_is_read_with_and_without_optional_fields() {
+        let mount =
+            parse_line(b"36 35 98:0 /sub /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw,errors=x").unwrap();
+        assert_eq!((mount.id, mount.device), (36, (98, 0)));
+        assert_eq!((mount.point, mount.source), ("/mnt/a b".into(), "/dev/root".into()));
+        assert_eq!((mount.filesystem.as_str(), mount.options.as_str()), ("ext3", "rw,noatime,rw,errors=x"));
+        assert_eq!(parse_line(b"22 27 0:21 / /proc rw - proc proc rw").unwrap().filesystem, "proc");
+    }
+
+    #[test]
+    fn the_deepest_mount_of_the_device_is_the_one() {
+        let line = |id: u64, device: &str, point: &str| {
+            parse_line(format!("{id} 1 {device} / {point} rw - ext4 /dev/x rw").as_bytes()).unwrap()
+        };
+        let mounts = [line(1, "8:1", "/"), line(2, "8:1", "/data"), line(3, "8:2", "/data/deep")];
+        let found = |id, device| mount_of(&mounts, id, device, Path::new("/data/deep/file")).map(|mount| mount.id);
+        assert_eq!(found(None, (8, 1)), Some(2));
+        assert_eq!(found(None, (8, 2)), Some(3));
+        assert_eq!(found(Some(1), (8, 2)), Some(1));
+        assert_eq!(found(None, (9, 9)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_the_parser_panic(line in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = (parse_line(&line), unescape(&line));
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! What one file or device is: kind, size, alignment, filesystem, and how much of it was ever written.
+//!
+//! Goes in: a path. Comes out: a [`VolumeMember`] of facts, or the reason why the path cannot be a target. It opens
+//! read-only, reads no data, and changes nothing; asking for extents makes the filesystem write out what it holds back.
+//! The disks below a member are looked up by the observer, not here.
+
+use super::mounts::{Mount, mount_of, mounts};
+use crate::model::{Bytes, Error, Extents, FileKind, VolumeMember};
+use rustix::fs::{AtFlags, StatxFlags};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Alignment where nothing is known: the smallest sector there is.
+const ALIGNMENT_MIN: u32 = 512;
+
+/// What tells one target from another, under whatever name: hard links and device nodes of one thing are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Identity {
+    /// A file, by the device of its filesystem and its inode number.
+    File(u64, u64),
+    /// A block device, by its number.
+    Device(u64),
+}
+
+/// Tells what the file or device at `path` is.
+///
+/// # Errors
+/// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block device.
+pub fn probe(path: &Path) -> Result<VolumeMember, Error> {
+    let kind = kind_of(&metadata(path)?, path)?;
+    let file = open(path)?;
+    // Asked again of what was opened: the path may have changed hands in between.
+    let metadata = file.metadata().map_err(|error| refused(path, &error))?;
+    if kind_of(&metadata, path)? != kind {
+        return Err(Error::failed(format!("{} was replaced while Rigel looked at it", path.display()), "run it again"));
+    }
+    match kind {
+        FileKind::File => Ok(probe_file(path, &file, &metadata)),
+        FileKind::Device => probe_device(path, &file, &metadata),
+    }
+}
+
+/// What tells the target at `path` from others.
+///
+/// # Errors
+/// As [`probe`].
+pub fn identity(path: &Path) -> Result<Identity, Error> {
+    let metadata = metadata(path)?;
+    kind_of(&metadata, path).map(|kind| identity_of(&metadata, kind))
+}
+
+pub(super) fn identity_of(metadata: &Metadata, kind: FileKind) -> Identity {
+    match kind {
+        FileKind::File => Identity::File(metadata.dev(), metadata.ino()),
+        FileKind::Device => Identity::Device(metadata.rdev()),
+    }
+}
+
+/// The metadata of what `path` leads to, or why there is none.
+pub(super) fn metadata(path: &Path) -> Result<Metadata, Error> {
+    std::fs::metadata(path).map_err(|error| refused(path, &error))
+}
+
+/// A regular file or a block device; everything else is refused by name.
+pub(super) fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
+    let kind = metadata.file_type();
+    let (what, cure) = if kind.is_file() {
+        return Ok(FileKind::File);
+    } else if kind.is_block_device() {
+        return Ok(FileKind::Device);
+    } else if kind.is_dir() {
+        ("a directory", "name a file or a block device, or give the directory where a scratch file is to be made")
+    } else if kind.is_char_device() {
+        ("a character device", "name a file or a block device (`lsblk` lists those)")
+    } else if kind.is_fifo() {
+        ("a pipe", "name a file or a block device")
+    } else {
+        ("a socket", "name a file or a block device")
+    };
+    Err(Error::asked(format!("{} is {what}", path.display()), cure))
+}
+
+/// Opens `path` to read. Never waits: a pipe that took the file's place would otherwise hold us for ever.
+pub(super) fn open(path: &Path) -> Result<File, Error> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|error| refused(path, &error))
+}
+
+/// Why the system would not let us look at `path`, with the cure.
+fn refused(path: &Path, error: &std::io::Error) -> Error {
+    let shown = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => Error::asked(
+            format!("{shown} does not exist"),
+            "check the spelling; Rigel makes no files but in a directory",
+        ),
+        ErrorKind::PermissionDenied => Error::asked(
+            format!("{shown} may not be read: permission denied"),
+            "run as root, or as a user who may read it and every directory above",
+        ),
+        ErrorKind::NotADirectory => {
+            Error::asked(format!("{shown} does not exist: a part of the path is not a directory"), "check the spelling")
+        }
+        _ => Error::asked(
+            format!("{shown} cannot be opened: {error}"),
+            "see whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
+        ),
+    }
+}
+
+fn probe_file(path: &Path, file: &File, metadata: &Metadata) -> VolumeMember {
+    let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN | StatxFlags::MNT_ID).ok();
+    let given = |flag: StatxFlags| statx.as_ref().filter(|answer| answer.stx_mask & flag.bits() != 0);
+    let number = device_number(metadata.dev());
+    let mounts = mounts();
+    let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &place);
+    let device_number = disk_below(number, mount);
+    // 0 and 0 is the kernel's way to say that the file takes no direct I/O: what is left is the device's block.
+    let asked_by_kernel = given(StatxFlags::DIOALIGN)
+        .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
+        .filter(|alignment| *alignment > 0);
+    VolumeMember {
+        path: path.to_path_buf(),
+        kind: FileKind::File,
+        bytes: Bytes(metadata.len()),
+        alignment: asked_by_kernel
+            .or_else(|| logical_block(device_number?))
+            .unwrap_or(ALIGNMENT_MIN)
+            .max(ALIGNMENT_MIN),
+        filesystem: mount.map(|mount| mount.filesystem.clone()),
+        mount_options: mount.map(|mount| mount.options.clone()),
+        extents: extents(file, metadata.len()),
+        device_number,
+        devices: Vec::new(),
+    }
+}
+
+fn probe_device(path: &Path, file: &File, metadata: &Metadata) -> Result<VolumeMember, Error> {
+    let bytes = device_bytes(file)
+        .map_err(|error| Error::failed(format!("the size of {} cannot be read: {error}", path.display()), ""))?;
+    let alignment = rustix::fs::ioctl_blksszget(file).unwrap_or(ALIGNMENT_MIN).max(ALIGNMENT_MIN);
+    Ok(VolumeMember {
+        path: path.to_path_buf(),
+        kind: FileKind::Device,
+        bytes: Bytes(bytes),
+        alignment,
+        filesystem: None,
+        mount_options: None,
+        extents: None,
+        device_number: Some(device_number(metadata.rdev())),
+        devices: Vec::new(),
+    })
+}
+
+/// Major and minor.
+pub(super) fn device_number(number: u64) -> (u32, u32) {
+    (rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+/// The block device that a filesystem with files of `number` is on. btrfs and others make up a number of their own, of
+/// major 0: there the device is the mount's source.
+fn disk_below(number: (u32, u32), mount: Option<&Mount>) -> Option<(u32, u32)> {
+    if number.0 != 0 {
+        return Some(number);
+    }
+    let source = std::fs::metadata(&mount?.source).ok()?;
+    source.file_type().is_block_device().then(|| device_number(source.rdev()))
+}
+
+/// Logical block size of a device that is not open, from /sys; of a partition's whole disk.
+fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
+    let device = format!("/sys/dev/block/{major}:{minor}");
+    ["queue", "../queue"].iter().find_map(|queue| {
+        std::fs::read_to_string(format!("{device}/{queue}/logical_block_size")).ok()?.trim().parse().ok()
+    })
+}
+
+/// Size of an open block device.
+pub(super) fn device_bytes(file: &File) -> std::io::Result<u64> {
+    // BLKGETSIZE64 = _IOR(0x12, 114, size_t).
+    const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+    let mut bytes = 0u64;
+    // SAFETY: the request writes 8 bytes to the address it is given.
+    let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), BLKGETSIZE64 as _, &raw mut bytes) };
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(bytes) }
+}
+
+/// How many extents one call asks for: 56 bytes each.
+const EXTENTS_A_CALL: usize = 512;
+/// Write out delayed allocations first, or they look like holes.
+const FIEMAP_FLAG_SYNC: u32 = 1;
+/// The last extent of the file.
+const FIEMAP_EXTENT_LAST: u32 = 0x1;
+/// Allocated and never written.
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+
+/// `struct fiemap_extent` of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct FiemapExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved: [u64; 2],
+    flags: u32,
+    reserved_too: [u32; 3],
+}
+
+/// `struct fiemap` of the kernel, with room for the answer.
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [FiemapExtent; EXTENTS_A_CALL],
+}
+
+/// How the first `size` bytes of the file are backed; none where the filesystem does not tell.
+fn extents(file: &File, size: u64) -> Option<Extents> {
+    // FS_IOC_FIEMAP = _IOWR('f', 11, struct fiemap), whose size is counted without the extents.
+    const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+    let mut tally = Tally { size, end: 0, extents: Extents::default() };
+    let mut flags = FIEMAP_FLAG_SYNC;
+    loop {
+        let mut request = Box::new(Fiemap {
+            start: tally.end,
+            length: u64::MAX - tally.end,
+            flags,
+            mapped: 0,
+            room: EXTENTS_A_CALL as u32,
+            reserved: 0,
+            extents: [FiemapExtent::default(); EXTENTS_A_CALL],
+        });
+        // SAFETY: the request is laid out as the kernel's and has room for as many extents as it says.
+        let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *request) };
+        if result < 0 {
+            return None;
+        }
+        let mapped = (request.mapped as usize).min(EXTENTS_A_CALL);
+        let before = tally.end;
+        let last = request.extents[..mapped].iter().fold(false, |last, extent| tally.add(extent) || last);
+        if last || mapped == 0 || tally.end <= before {
+            return Some(tally.finish());
+        }
+        flags = 0;
+    }
+}
+
+/// Adds up extents in the order of the file.
+struct Tally {
+    size: u64,
+    /// Where the last extent ended.
+    end: u64,
+    extents: Extents,
+}
+
+impl Tally {
+    /// Counts one extent; what lies past the end of the file does not count. True if it is the last.
+    fn add(&mut self, extent: &FiemapExtent) -> bool {
+        let start = extent.logical.max(self.end);
+        let end = extent.logical.saturating_add(extent.length);
+        let inside = end.min(self.size).saturating_sub(start);
+        self.extents.count += 1;
+        if extent.flags & FIEMAP_EXTENT_UNWRITTEN == 0 {
+            self.extents.written.0 += inside;
+        } else {
+            self.extents.unwritten.0 += inside;
+        }
+        self.end = self.end.max(end);
+        extent.flags & FIEMAP_EXTENT_LAST != 0
+    }
+
+    fn finish(mut self) -> Extents {
+        self.extents.holes.0 = self.size - self.extents.written.0 - self.extents.unwritten.0;
+        self.extents
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    use std::path::PathBuf;
+
+    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let program = std::env::current_exe().unwrap();
+            let path = program.parent().unwrap().join(format!("probe-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_told_with_its_size_and_what_was_written_of_it() {
+        let place = Place::new("file");
+        let path = place.0.join("file");
+        File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();
+        let member = probe(&path).unwrap();
+        assert_eq!((member.kind, member.bytes), (FileKind::File, Bytes(1 << 20)));
+        assert!(member.alignment >= 512 && member.alignment.is_power_of_two(), "{member:?}");
+        assert!(member.filesystem.is_some() && member.mount_options.is_some(), "{member:?}");
+        if let Some(extents) = member.extents {
+            assert_eq!((extents.written, extents.holes), (Bytes(1 << 20), Bytes(0)));
+        }
+    }
+
+    #[test]
+    fn holes_are_counted_however_many_extents_there_are() {
+        let place = Place::new("sparse");
+        let path = place.0.join("sparse");
+        let file = File::create(&path).unwrap();
+        // More than one call's worth of extents: 1200 blocks of 4 KiB, a hole of 60 KiB after each.
+        let blocks = 1200;
+        file.set_len(blocks << 16).unwrap();
+        for block in 0..blocks {
+            file.write_all_at(&[1; 4096], block << 16).unwrap();
+        }
+        if let Some(extents) = probe(&path).unwrap().extents {
+            assert_eq!(extents.written.0, blocks * 4096, "{extents:?}");
+            assert_eq!(extents.holes.0, blocks * (65536 - 4096), "{extents:?}");
+            assert_eq!(extents.count, blocks);
+        }
+    }
+
+    #[test]
+    fn blocks_set_aside_and_never_written_are_counted_apart() {
+        let place = Place::new("unwritten");
+        let path = place.0.join("unwritten");
+        let file = File::create(&path).unwrap();
+        if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 1 << 20).is_err() {
+            return;
+        }
+        file.write_all_at(&[1; 65536], 0).unwrap();
+        if let Some(extents) = probe(&path).unwrap().extents {
+            assert_eq!((extents.written.0, extents.unwritten.0, extents.holes.0), (65536, (1 << 20) - 65536, 0));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_target_is_refused_by_name() {
+        let place = Place::new("refused");
+        let pipe = place.0.join("pipe");
+        let pipe_made = rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        );
+        pipe_made.unwrap();
+        let cases = [
+            (place.0.clone(), "a directory"),
+            (pipe, "a pipe"),
+            ("/dev/null".into(), "a character device"),
+            (place.0.join("absent"), "does not exist"),
+            ("/dev/null/x".into(), "not a directory"),
+        ];
+        for (path, words) in cases {
+            let error = probe(&path).unwrap_err();
+            assert_eq!(error.exit_status(), 2, "{error}");
+            let text = error.to_string();
+            assert!(text.contains(words) && text.contains(path.to_str().unwrap()) && text.contains("cure:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn two_names_of_one_file_are_one_target() {
+        let place = Place::new("names");
+        let (one, two, other) = (place.0.join("one"), place.0.join("two"), place.0.join("other"));
+        File::create(&one).unwrap();
+        File::create(&other).unwrap();
+        std::fs::hard_link(&one, &two).unwrap();
+        assert_eq!(identity(&one).unwrap(), identity(&two).unwrap());
+        assert_ne!(identity(&one).unwrap(), identity(&other).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_of_a_file_is_written_unwritten_or_a_hole(
+            size in 0u64..1 << 20, steps in prop::collection::vec((0u64..9000, 1u64..9000, any::<bool>()), 0..60)
+        ) {
+            let mut tally = Tally { size, end: 0, extents: Extents::default() };
+            let mut at = 0;
+            for (gap, length, unwritten) in steps {
+                at += gap;
+                let flags = if unwritten { FIEMAP_EXTENT_UNWRITTEN } else { 0 };
+                tally.add(&FiemapExtent { logical: at, length, flags, ..FiemapExtent::default() });
+                at += length;
+            }
+            let extents = tally.finish();
+            prop_assert_eq!(extents.written.0 + extents.unwritten.0 + extents.holes.0, size);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A file to measure on, made in a directory of the storage under test.
+//!
+//! Goes in: a directory and perhaps a size. Comes out: a file full of data that neither compresses nor deduplicates,
+//! every block of it written and on the device. Unless it is to be kept it never has a name, so that nothing is left
+//! behind however the process ends. It never touches a file that was there before.
+
+use super::buffers::Buffers;
+use super::guard;
+use crate::clock;
+use crate::model::{Bytes, Error, GIB, MIB};
+use crate::workload::content;
+use crate::workload::rng::Rng;
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Below this, a cache in the device holds all of it.
+const BYTES_MIN: u64 = 64 * MIB;
+/// What is made where no size is asked for and there is room.
+const BYTES_DEFAULT: u64 = 4 * GIB;
+/// One write: large enough for any device to be at its best.
+const PIECE: u32 = 4 << 20;
+/// Sizes are a multiple of this, which is a multiple of every device's block.
+const GRAIN: u64 = 4096;
+
+/// A scratch file; gone when this value goes, unless it is to be kept.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Keeps a file without a name alive.
+    _made: Made,
+    path: PathBuf,
+    bytes: Bytes,
+    name: String,
+}
+
+impl Scratch {
+    /// Makes a file of `bytes` in `directory` and fills it. Without a size, it is 4 GiB, or a quarter of the free space if
+    /// that is less. With `keep` it is there for good, as `rigel-scratch-<process>.dat`.
+    ///
+    /// `progress` is told after every piece how much is written, and of how much; it stops the filling by saying false.
+    ///
+    /// # Errors
+    /// There is no such directory, it may not be written to, there is too little room, the filling was stopped, or the
+    /// system could not write.
+    pub fn make(
+        directory: &Path,
+        bytes: Option<Bytes>,
+        keep: bool,
+        progress: &mut dyn FnMut(Bytes, Bytes) -> bool,
+    ) -> Result<Self, Error> {
+        let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
+        if !facts.is_dir() {
+            return Err(Error::asked(format!("{} is not a directory", directory.display()), "name a directory"));
+        }
+        let free = free_space(directory)?;
+        let bytes = size(bytes, free)
+            .map_err(|(what, cure)| Error::asked(format!("a scratch file in {}: {what}", directory.display()), cure))?;
+        let name = directory.join(format!("rigel-scratch-{}.dat", std::process::id()));
+        let mut made = Made::new(directory, &name, keep)?;
+        fill(&made.file, bytes, &name, progress)?;
+        guard::mark(&made.file);
+        let path = made.settle(&name, keep)?;
+        let how = if keep { "kept as" } else { "without a name in" };
+        let shown = if keep { &name } else { directory };
+        let name = format!("scratch file of {bytes} {how} {}", shown.display());
+        Ok(Self { _made: made, path, bytes, name })
+    }
+
+    /// Where it can be opened, as long as this value lives.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// What to call it before people: `scratch file of 4 GiB without a name in /data`.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The file itself; what has a name and is not to keep it is removed.
+#[derive(Debug)]
+struct Made {
+    file: File,
+    /// The name that goes with this value.
+    named: Option<PathBuf>,
+}
+
+impl Made {
+    fn new(directory: &Path, name: &Path, keep: bool) -> Result<Self, Error> {
+        let mode = Mode::RUSR | Mode::WUSR;
+        let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::open(directory, nameless, mode) {
+            return Ok(Self { file: file.into(), named: None });
+        }
+        // NFS and others make no file without a name: there it has one, for as long as it must.
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::open(name, new, mode).map_err(|error| refused(directory, &error.into()))?;
+        let mut made = Self { file: file.into(), named: Some(name.to_path_buf()) };
+        if !keep && std::fs::remove_file(name).is_ok() {
+            made.named = None;
+        }
+        Ok(made)
+    }
+
+    /// Gives the filled file its name if it is to be kept; returns where it can be opened from now on.
+    fn settle(&mut self, name: &Path, keep: bool) -> Result<PathBuf, Error> {
+        let by_number = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+        if !keep {
+            return Ok(by_number);
+        }
+        if self.named.take().is_none() {
+            rustix::fs::linkat(CWD, &by_number, CWD, name, AtFlags::SYMLINK_FOLLOW)
+                .map_err(|error| refused(name, &error.into()))?;
+        }
+        Ok(name.to_path_buf())
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some(named) = &self.named {
+            let _ = std::fs::remove_file(named);
+        }
+    }
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Error {
+    Error::asked(
+        format!("no scratch file can be made in {}: {error}", path.display()),
+        "name a directory that exists and that you may write to, on the storage to be measured",
+    )
+}
+
+fn free_space(directory: &Path) -> Result<u64, Error> {
+    let facts = rustix::fs::statvfs(directory).map_err(|error| refused(directory, &error.into()))?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+/// The size of the file: as asked, or by the free space. What is wrong and its cure otherwise.
+fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
+    // Others write to the filesystem as well, and a full one fails them: a twentieth stays free, or 64 MiB.
+    let room = free - (free / 20).max(BYTES_MIN).min(free);
+    let Some(asked) = asked else {
+        let bytes = BYTES_DEFAULT.min(free / 4) / MIB * MIB;
+        return if bytes < BYTES_MIN {
+            Err((
+                format!("a quarter of the free space, {}, is less than {}", Bytes(free), Bytes(BYTES_MIN)),
+                "make room, or name a directory on a larger filesystem".into(),
+            ))
+        } else {
+            Ok(Bytes(bytes))
+        };
+    };
+    let bytes = asked.0 / GRAIN * GRAIN;
+    if bytes < BYTES_MIN {
+        return Err((
+            format!("{asked} is too small, a cache would hold it all"),
+            format!("ask for {} or more; several times the caches below is better", Bytes(BYTES_MIN)),
+        ));
+    }
+    if bytes > room {
+        return Err((
+            format!("{asked} does not fit: {} are free, of which {} may be used", Bytes(free), Bytes(room)),
+            "ask for less, make room, or name a directory on a larger filesystem".into(),
+        ));
+    }
+    Ok(Bytes(bytes))
+}
+
+fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, Bytes) -> bool) -> Result<(), Error> {
+    let failed = |error: std::io::Error| {
+        Error::failed(
+            format!("filling the scratch file {} failed: {error}", name.display()),
+            "see that the filesystem has room and that your quota allows it",
+        )
+    };
+    // In one go, so that the file is in few pieces and a full filesystem is known now. Not every filesystem can.
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes.0) {
+        Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => {
+            return Err(failed(std::io::ErrorKind::StorageFull.into()));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    // Past the page cache where the filesystem allows it: what is filled should not push out what others use.
+    let direct =
+        rustix::fs::fcntl_getfl(file).and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT)).is_ok();
+    let mut buffers = Buffers::new(&[PIECE]);
+    let mut rng = Rng::new(clock::fresh_seed(), 0);
+    let mut written = 0;
+    while written < bytes.0 {
+        let length = usize::try_from(u64::from(PIECE).min(bytes.0 - written)).expect("at most one piece");
+        let piece = &mut buffers.piece(0)[..length];
+        content::fill(piece, &mut rng);
+        file.write_all_at(piece, written).map_err(failed)?;
+        written += length as u64;
+        if !progress(Bytes(written), bytes) {
+            return Err(Error::failed("stopped while the scratch file was being filled; it is removed", ""));
+        }
+    }
+    file.sync_all().map_err(failed)?;
+    if !direct {
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::probe::probe;
+
+    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let program = std::env::current_exe().unwrap();
+            let path = program.parent().unwrap().join(format!("scratch-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn entries(&self) -> usize {
+            std::fs::read_dir(&self.0).unwrap().count()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const SMALL: Option<Bytes> = Some(Bytes(BYTES_MIN));
+
+    #[test]
+    fn a_scratch_file_is_full_and_leaves_no_name() {
+        let place = Place::new("full");
+        let mut told = Vec::new();
+        let mut progress = |done: Bytes, all: Bytes| {
+            told.push(done);
+            all.0 == BYTES_MIN
+        };
+        let scratch = Scratch::make(&place.0, SMALL, false, &mut progress).unwrap();
+        assert_eq!(told.last(), SMALL.as_ref());
+        assert_eq!(place.entries(), 0);
+        let member = probe(scratch.path()).unwrap();
+        assert_eq!(member.bytes, Bytes(BYTES_MIN));
+        if let Some(extents) = member.extents {
+            assert_eq!((extents.written, extents.unwritten, extents.holes), (Bytes(BYTES_MIN), Bytes(0), Bytes(0)));
+        }
+        let mut block = [0; 4096];
+        File::open(scratch.path()).unwrap().read_exact_at(&mut block, BYTES_MIN - 4096).unwrap();
+        assert!(block.iter().filter(|byte| **byte == 0).count() < 64, "the last block holds no random data");
+    }
+
+    #[test]
+    fn a_kept_file_has_its_name_and_stays() {
+        let place = Place::new("kept");
+        let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
+        let path = scratch.path().to_path_buf();
+        assert!(scratch.display_name().contains(path.to_str().unwrap()));
+        drop(scratch);
+        assert_eq!(path.metadata().unwrap().len(), BYTES_MIN);
+        assert!(Scratch::make(&place.0, SMALL, true, &mut |_, _| true).is_err(), "an existing file was taken over");
+        assert_eq!(place.entries(), 1);
+    }
+
+    #[test]
+    fn a_stopped_filling_leaves_nothing() {
+        let place = Place::new("stopped");
+        for keep in [false, true] {
+            let error = Scratch::make(&place.0, SMALL, keep, &mut |_, _| false).unwrap_err();
+            assert!(error.to_string().contains("stopped"), "{error}");
+            assert_eq!(place.entries(), 0);
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_take_it_is_refused_by_name() {
+        let place = Place::new("refused");
+        let file = place.0.join("file");
+        File::create(&file).unwrap();
+        for path in [place.0.join("absent"), file, "/proc".into()] {
+            let error = Scratch::make(&path, SMALL, false, &mut |_, _| true).unwrap_err();
+            assert!(error.exit_status() == 2 && error.to_string().contains(path.to_str().unwrap()), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_size_follows_the_free_space() {
+        assert_eq!(size(None, 100 * GIB), Ok(Bytes(4 * GIB)));
+        assert_eq!(size(None, 8 * GIB), Ok(Bytes(2 * GIB)));
+        assert!(size(None, 255 * MIB).is_err());
+        assert_eq!(size(Some(Bytes(GIB + 5)), 8 * GIB), Ok(Bytes(GIB)));
+        assert!(size(Some(Bytes(63 * MIB)), 8 * GIB).is_err());
+        assert!(size(Some(Bytes(8 * GIB)), 8 * GIB).is_err());
+        assert!(size(Some(Bytes(100 * MIB)), 10 * MIB).is_err());
+    }
+}

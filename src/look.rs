@@ -1,0 +1,230 @@
+//! The look before a run: what the target is, what the host is doing, and what is doubtful about measuring here.
+//!
+//! Goes in: the paths of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
+//! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do then
+//! is done for others. It writes nothing and reads no data. `rigel check` prints it; every run makes it and records it.
+
+use crate::analyse;
+use crate::clock::Clock;
+use crate::engine::layout::VolumeMap;
+use crate::engine::{guard, probe};
+use crate::model::{Bytes, Error, Finding, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember};
+use crate::observe::{self, Observer};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How long the host is watched where nothing else is asked for.
+pub const WATCH: Nanos = Nanos::from_secs(1);
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// The machine.
+    pub host: Host,
+    /// The target and what is below it.
+    pub target: TargetFacts,
+    /// Counters at the beginning of the look.
+    pub before: Sample,
+    /// Counters at its end.
+    pub after: Sample,
+    /// What is doubtful, the worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// What is asked of a look.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The members, in the order of the volume.
+    pub paths: &'a [PathBuf],
+    /// How they form it.
+    pub layout: Layout,
+    /// The largest I/O, in bytes.
+    pub grain: u64,
+    /// I/O goes through the page cache.
+    pub buffered: bool,
+    /// How long the host is watched.
+    pub watch: Nanos,
+}
+
+/// Looks at a target and at the host.
+///
+/// # Errors
+/// A path does not lead to a file or device that can be read, is given twice, is empty or too small, or the largest I/O
+/// does not fit the device's blocks or the stripe.
+pub fn look(request: &Request) -> Result<Look, Error> {
+    let target = target(request)?;
+    let names: Vec<&str> =
+        target.members.iter().flat_map(|member| &member.devices).map(|device| device.name.as_str()).collect();
+    let observer = Observer::new(names);
+    let host = observe::host();
+    let clock = Clock::real();
+    let before = observer.sample(clock.now());
+    clock.wait_until(before.at.plus(request.watch));
+    let after = observer.sample(clock.now());
+    let findings = analyse::doubts(&host, &target, &before, &after, request.buffered);
+    Ok(Look { host, target, before, after, findings })
+}
+
+/// What stands against writing to each of `paths`, whatever is said: for `rigel check`, which asks on nobody's behalf.
+/// Looks through every process for open files, which takes seconds where there are thousands.
+#[must_use]
+pub fn writing(paths: &[PathBuf]) -> Vec<Finding> {
+    let refused = |path: &PathBuf| {
+        let (Error::Asked { what, cure } | Error::Failed { what, cure }) =
+            guard::permit_write(path, std::slice::from_ref(path)).err()?;
+        Some(Finding { severity: Severity::Note, name: "write-guard".into(), what, cure })
+    };
+    paths.iter().filter_map(refused).collect()
+}
+
+/// True if nothing was found that could mislead.
+#[must_use]
+pub fn trustworthy(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.severity == Severity::Note)
+}
+
+/// The facts of a target that makes sense.
+fn target(request: &Request) -> Result<TargetFacts, Error> {
+    if request.paths.is_empty() {
+        return Err(Error::asked("no file or device is named", "name one or more, or a directory for a scratch file"));
+    }
+    refuse_duplicates(request.paths)?;
+    let members = request.paths.iter().map(|path| member(path, request)).collect::<Result<Vec<_>, _>>()?;
+    let sizes: Vec<u64> = members.iter().map(|member| member.bytes.0).collect();
+    let usable = Bytes(VolumeMap::new(&sizes, request.layout, request.grain)?.usable());
+    let names: Vec<String> = request.paths.iter().map(|path| path.display().to_string()).collect();
+    Ok(TargetFacts { name: names.join(" "), usable, members })
+}
+
+/// One file counted twice would be measured as two, which share one device's work and one cache.
+fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
+    let mut seen: BTreeMap<probe::Identity, &Path> = BTreeMap::new();
+    for path in paths {
+        if let Some(first) = seen.insert(probe::identity(path)?, path) {
+            let what = if first == path {
+                format!("{} is given twice", path.display())
+            } else {
+                format!("{} and {} are one and the same", first.display(), path.display())
+            };
+            return Err(Error::asked(what, "name every file and device once"));
+        }
+    }
+    Ok(())
+}
+
+fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
+    let mut member = probe::probe(path)?;
+    let (shown, grain) = (path.display(), request.grain);
+    if member.bytes.0 == 0 {
+        return Err(Error::asked(
+            format!("{shown} is empty"),
+            "fill it first, or name a directory, in which Rigel makes a file",
+        ));
+    }
+    if member.bytes.0 < grain.saturating_mul(2) {
+        return Err(Error::asked(
+            format!("{shown} holds {}, less than two I/Os of {}", member.bytes, Bytes(grain)),
+            "name a larger file, or make the largest I/O smaller",
+        ));
+    }
+    if !request.buffered && !grain.is_multiple_of(member.alignment.into()) {
+        return Err(Error::asked(
+            format!(
+                "I/Os of {grain} bytes are not a multiple of the {} that {shown} is read in",
+                Bytes(member.alignment.into())
+            ),
+            "make them a multiple of it, or go through the page cache with --buffered",
+        ));
+    }
+    member.devices = member.device_number.map(observe::devices).unwrap_or_default();
+    Ok(member)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+
+    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let program = std::env::current_exe().unwrap();
+            let path = program.parent().unwrap().join(format!("look-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn file(&self, name: &str, written: usize, size: u64) -> PathBuf {
+            let path = self.0.join(name);
+            let mut file = File::create(&path).unwrap();
+            file.write_all(&vec![7; written]).unwrap();
+            file.set_len(size).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
+        let watch = Nanos::from_millis(1);
+        look(&Request { paths, layout: Layout::Concat, grain, buffered: false, watch })
+    }
+
+    #[test]
+    fn a_written_file_is_seen_whole() {
+        let place = Place::new("written");
+        let path = place.file("file", 1 << 20, 1 << 20);
+        let look = look_at(std::slice::from_ref(&path), 65536).unwrap();
+        assert_eq!(look.target.usable, Bytes(1 << 20));
+        assert_eq!(look.target.members[0].path, path);
+        assert!(look.after.at > look.before.at && look.host.cpus > 0);
+        assert!(!look.findings.iter().any(|finding| finding.name == "holes"), "{:?}", look.findings);
+        // Every whole disk below is sampled.
+        let devices = &look.target.members[0].devices;
+        assert!(devices.iter().all(|device| look.after.devices.contains_key(&device.name)), "{look:?}");
+    }
+
+    #[test]
+    fn a_sparse_file_is_not_trustworthy() {
+        let place = Place::new("sparse");
+        let path = place.file("file", 65536, 1 << 30);
+        let look = look_at(&[path], 65536).unwrap();
+        // Where the filesystem does not tell what was written, nothing can be found.
+        if look.target.members[0].extents.is_some() {
+            assert!(!trustworthy(&look.findings));
+            assert_eq!((look.findings[0].name.as_str(), look.findings[0].severity), ("holes", Severity::Refusal));
+        }
+    }
+
+    #[test]
+    fn targets_that_make_no_sense_are_refused_by_name() {
+        let place = Place::new("refused");
+        let file = place.file("file", 1 << 20, 1 << 20);
+        let link = place.0.join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let (empty, small) = (place.file("empty", 0, 0), place.file("small", 70_000, 70_000));
+        let cases: [(Vec<PathBuf>, &str); 7] = [
+            (vec![], "no file"),
+            (vec![file.clone(), file.clone()], "is given twice"),
+            (vec![file.clone(), link], "are one and the same"),
+            (vec![file.clone(), empty], "is empty"),
+            (vec![file.clone(), small], "less than two I/Os"),
+            (vec![place.0.clone()], "is a directory"),
+            (vec![place.0.join("absent")], "does not exist"),
+        ];
+        for (paths, words) in cases {
+            let error = look_at(&paths, 65536).unwrap_err();
+            assert_eq!(error.exit_status(), 2, "{error}");
+            assert!(error.to_string().contains(words), "wanted {words}: {error}");
+        }
+        assert!(look_at(&[file], 1000).unwrap_err().to_string().contains("not a multiple"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Counters of the host and its disks at one moment.
+
+use super::read;
+use crate::model::{Counters, Nanos, Sample};
+use std::path::PathBuf;
+
+/// Reads the counters of some devices and of the host, again and again.
+#[derive(Debug, Clone)]
+pub struct Observer {
+    /// Names, and where their counters stand.
+    devices: Vec<(String, PathBuf)>,
+}
+
+impl Observer {
+    /// An observer of the devices of these names, such as `nvme0n1`.
+    pub fn new<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
+        let with_path = |name: S| {
+            let name = name.into();
+            // The kernel writes the slash in the name of `cciss/c0d0` as an exclamation mark, as does /sys.
+            let path = PathBuf::from(format!("/sys/block/{}/stat", name.replace('/', "!")));
+            (name, path)
+        };
+        Self { devices: names.into_iter().map(with_path).collect() }
+    }
+
+    /// The counters now, which is the moment `at`. Takes some 100 µs: once a second is free, once an I/O is not.
+    #[must_use]
+    pub fn sample(&self, at: Nanos) -> Sample {
+        let devices = self.devices.iter().filter_map(|(name, path)| {
+            let counters = parse_counters(&read(path)?)?;
+            Some((name.clone(), counters))
+        });
+        Sample {
+            at,
+            devices: devices.collect(),
+            cpu_ticks: read("/proc/stat").and_then(|text| parse_cpu_ticks(&text)).unwrap_or_default(),
+            io_pressure_us: read("/proc/pressure/io").and_then(|text| parse_pressure(&text)),
+            major_faults: read("/proc/vmstat").and_then(|text| parse_major_faults(&text)).unwrap_or_default(),
+        }
+    }
+}
+
+/// The eleven or more numbers of `/sys/block/*/stat`.
+fn parse_counters(stat: &str) -> Option<Counters> {
+    let numbers: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let [reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, in_flight, busy_ms, ..] = numbers[..]
+    else {
+        return None;
+    };
+    Some(Counters { reads, read_sectors, read_ms, writes, write_sectors, write_ms, in_flight, busy_ms })
+}
+
+/// The line of all CPUs together: `cpu  user nice system idle iowait irq softirq steal …`.
+fn parse_cpu_ticks(stat: &str) -> Option<[u64; 8]> {
+    let numbers = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let mut ticks = [0; 8];
+    for (tick, field) in ticks.iter_mut().zip(numbers.split_whitespace()) {
+        *tick = field.parse().ok()?;
+    }
+    Some(ticks)
+}
+
+/// The total of `some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330`.
+fn parse_pressure(text: &str) -> Option<u64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    some.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()
+}
+
+/// The line `pgmajfault 1234`.
+fn parse_major_faults(vmstat: &str) -> Option<u64> {
+    vmstat.lines().find_map(|line| line.strip_prefix("pgmajfault "))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_counters_of_a_disk_stand_where_the_kernel_puts_them() {
+        let stat = " 57861 8457 5125930 24359 11779 20914 6582336 14252 3 8252 39195 5449 28 1910360 546 1053 36\n";
+        let counters = Counters {
+            reads: 57861,
+            read_sectors: 5_125_930,
+            read_ms: 24359,
+            writes: 11779,
+            write_sectors: 6_582_336,
+            write_ms: 14252,
+            in_flight: 3,
+            busy_ms: 8252,
+        };
+        assert_eq!(parse_counters(stat), Some(counters));
+        assert_eq!(parse_counters("1 2 3"), None);
+    }
+
+    #[test]
+    fn the_hosts_counters_are_found_in_their_files() {
+        let stat = "cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 5\n";
+        assert_eq!(parse_cpu_ticks(stat), Some([10, 20, 30, 40, 50, 60, 70, 80]));
+        // Kernels before 2.6.11 have no steal; what is not there counts as none.
+        assert_eq!(parse_cpu_ticks("cpu  1 2 3 4\n"), Some([1, 2, 3, 4, 0, 0, 0, 0]));
+        let pressure = "some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330\nfull avg10=0.2 total=450\n";
+        assert_eq!(parse_pressure(pressure), Some(4_911_330));
+        assert_eq!(parse_major_faults("pgfault 9\npgmajfault 77\n"), Some(77));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        let sample = Observer::new(["no such device"]).sample(Nanos(5));
+        assert_eq!((sample.at, sample.devices.len()), (Nanos(5), 0));
+        assert!(sample.cpu_ticks.iter().sum::<u64>() > 0, "{sample:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_parser_panic(text in "(cpu |some |total=|pgmajfault |[0-9 \n]|.){0,60}") {
+            let _ = (parse_counters(&text), parse_cpu_ticks(&text), parse_pressure(&text), parse_major_faults(&text));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
+
+use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Target, Until};
+use crate::record::journal::Header;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The job file for the point at `small`, `large` of a run.
+///
+/// # Errors
+/// The run has no such point, or fio cannot do what it does.
+pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
+    let point = header.points.iter().find(|point| (point.coordinates.small, point.coordinates.large) == (small, large));
+    let point = point.ok_or_else(|| {
+        let cells: Vec<String> =
+            header.points.iter().map(|p| format!("{},{}", p.coordinates.small, p.coordinates.large)).collect();
+        Error::asked(format!("the run has no data point {small},{large}"), format!("it has {}", cells.join(" ")))
+    })?;
+    let members: Vec<PathBuf> = match &header.target {
+        Target::Paths { members, .. } => members.clone(),
+        Target::Scratch { keep: true, .. } => header.facts.members.iter().map(|member| member.path.clone()).collect(),
+        Target::Scratch { .. } => {
+            return Err(Error::asked("the scratch file of this run is gone", "measure with --keep, and fio has a file to read"));
+        }
+        Target::Sim(_) | Target::Null { .. } => {
+            return Err(Error::asked(format!("fio has no target '{}'", header.target), "measure a file or a device"));
+        }
+    };
+    let mut text = heading(header, point, &members);
+    for (number, stream) in point.streams.iter().enumerate() {
+        let Load::Closed { depth } = stream.load else { continue };
+        let _ = writeln!(text, "\n[{}-{}]\nbs={}", stream.name, number + 1, stream.length);
+        let sequential = match stream.pattern {
+            Pattern::Uniform => "",
+            Pattern::Sequential { start } => {
+                let _ = writeln!(text, "# fio does not wrap at the end of the file: it begins again here\noffset={}", start * u64::from(stream.length));
+                "sequential"
+            }
+        };
+        let writes = stream.mix.writes;
+        let rw = match (sequential, writes) {
+            ("", Ratio::ZERO) => "randread",
+            ("", Ratio::ONE) => "randwrite",
+            ("", _) => "randrw",
+            (_, Ratio::ZERO) => "read",
+            (_, Ratio::ONE) => "write",
+            _ => "rw",
+        };
+        let _ = writeln!(text, "rw={rw}");
+        if rw.ends_with("rw") {
+            let _ = writeln!(text, "rwmixwrite={:.0}", writes.get() * 100.0);
+        }
+        // A thread for each outstanding I/O is what our psync does; the others keep them outstanding in one.
+        let how = if header.engine.name == "psync" { "numjobs" } else { "iodepth" };
+        let _ = writeln!(text, "{how}={depth}");
+    }
+    Ok(text)
+}
+
+fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
+    let mut text = format!("; The data point {} of the run begun {}, for fio 3.\n", point.coordinates, header.started);
+    let _ = writeln!(text, "; Compare fio's \"lat\" (not \"clat\", which leaves submission out) with our latencies.");
+    if point.streams.iter().any(|stream| stream.mix.writes != Ratio::ZERO) {
+        let _ = writeln!(text, "; This job DESTROYS the data of its targets.");
+    }
+    if let (Target::Paths { layout: Layout::Stripe { stripe }, .. }, true) = (&header.target, members.len() > 1) {
+        let _ = writeln!(text, "; Ours was striped by {stripe}; fio takes the files in turn, an I/O each.");
+    }
+    let engine = match header.engine.name.as_str() {
+        "psync" => "psync",
+        _ if header.engine_about.starts_with("libaio") => "libaio",
+        _ => "io_uring",
+    };
+    // A colon separates names in fio, so one within a name is escaped.
+    let names: Vec<String> = members.iter().map(|path| path.display().to_string().replace(':', "\\:")).collect();
+    let _ = writeln!(text, "[global]\nfilename={}\nioengine={engine}", names.join(":"));
+    let _ = writeln!(text, "direct={}", u8::from(!header.engine.buffered));
+    if engine == "io_uring" {
+        text.push_str("registerfiles=1\nfixedbufs=1\n");
+    }
+    if members.len() > 1 {
+        text.push_str("file_service_type=random\n");
+    }
+    text.push_str("norandommap=1\nrandrepeat=0\nlat_percentiles=1\nallow_file_create=0\nthread=1\ngroup_reporting=1\n");
+    match point.until {
+        Until::Elapsed(Nanos(elapsed)) => {
+            let _ = writeln!(text, "time_based=1\nruntime={}ms", elapsed / 1_000_000);
+            let _ = writeln!(text, "ramp_time={}ms", point.warm_up.least.0 / 1_000_000);
+        }
+        Until::Ops(ops) => {
+            let _ = writeln!(text, "number_ios={ops}");
+        }
+    }
+    text
+}

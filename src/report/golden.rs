@@ -1,0 +1,15 @@
+//! Compares a text with a file under `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` writes the
+//! files anew.
+
+use std::path::Path;
+
+/// Fails if `text` is not what the golden file `name` holds.
+pub(crate) fn check(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(golden == text, "{} differs; now:\n{text}\nUPDATE_GOLDEN=1 cargo test writes it anew", path.display());
+}

@@ -1,0 +1,118 @@
+//! The report for people: one screen of text.
+
+use crate::analyse::{ClassSummary, PointSummary, summarise};
+use crate::model::{Bytes, Finding, Nanos, Severity};
+use crate::record::End;
+use crate::record::journal::Run;
+use std::fmt::Write;
+
+/// The report of a run as text, made from its journal alone.
+#[must_use]
+pub fn text(run: &Run) -> String {
+    let header = &run.header;
+    let summaries: Vec<PointSummary> = run.latest().iter().map(summarise).collect();
+    let mut text = String::new();
+    let _ = writeln!(text, "{} of {}, begun {}", header.facts.name, header.facts.usable, header.started);
+    let _ = writeln!(text, "{} CPUs, Linux {}; {}", header.host.cpus, header.host.kernel, header.engine_about);
+    let (done, planned) = (summaries.len(), header.points.len());
+    let _ = writeln!(text, "{done} of {planned} data points, Rigel {}\n", header.version);
+    text.push_str(&points(&summaries));
+    text.push_str(&findings(header.findings.iter().chain(summaries.iter().flat_map(|summary| &summary.findings))));
+    if run.cut {
+        text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
+    }
+    text
+}
+
+/// A line for every class of every point.
+#[must_use]
+pub fn points(summaries: &[PointSummary]) -> String {
+    let mut text = format!(
+        "{:>5} {:>5}  {:<5} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  {:<7} {:>7}\n",
+        "small", "large", "class", "IOPS", "MiB/s", "mean", "p50", "p99", "p99.9", "max", "steady", "CPU/IO"
+    );
+    for summary in summaries {
+        for class in &summary.classes {
+            let _ = writeln!(text, "{:>5} {:>5}  {}", summary.small, summary.large, class_line(class, summary));
+        }
+    }
+    text
+}
+
+fn class_line(class: &ClassSummary, summary: &PointSummary) -> String {
+    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).to_string();
+    let latency = class.latency.map_or_else(
+        || ["-"; 5].map(String::from),
+        |latency| [latency.mean_us, latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us].map(time),
+    );
+    let [mean, p50, p99, p999, max] = latency;
+    let steady = match (&summary.end, class.steady) {
+        (End::Stopped, _) => "stopped",
+        (End::Broken(_), _) => "broken",
+        (End::Complete, None) => "-",
+        (End::Complete, Some(steady)) if steady.steady => "yes",
+        (End::Complete, Some(_)) => "no",
+    };
+    let cpu = summary.cpu_us_per_io.map_or_else(|| "-".into(), time);
+    format!(
+        "{:<5} {:>9.0} {:>8.1} {mean:>8} {p50:>8} {p99:>8} {p999:>8} {max:>8}  {steady:<7} {cpu:>7}",
+        class.name, class.iops, class.mib_per_s
+    )
+}
+
+/// What proves that the volume was measured and not a corner of it: one line a class, over all points.
+#[must_use]
+pub fn coverage(summaries: &[PointSummary]) -> String {
+    let mut text = String::new();
+    let mut names: Vec<&str> = Vec::new();
+    for class in summaries.iter().flat_map(|summary| &summary.classes) {
+        if !names.contains(&class.name.as_str()) {
+            names.push(&class.name);
+        }
+    }
+    for name in names {
+        let of_class = summaries.iter().flat_map(|summary| &summary.classes).filter(|class| class.name == name);
+        let Some(best) = of_class.max_by_key(|class| class.coverage.distinct) else { continue };
+        let coverage = best.coverage;
+        let _ = write!(
+            text,
+            "{name} I/O touched {} of {} blocks of {} in its widest point",
+            coverage.distinct,
+            coverage.watched,
+            Bytes(best.io_bytes.into())
+        );
+        if let Some(expected) = coverage.expected {
+            let _ = write!(text, " (chance says {expected:.0})");
+        }
+        let _ = writeln!(text, ", in {} of {} slices of the volume", coverage.slices_touched, coverage.slices);
+    }
+    text
+}
+
+/// The findings, worst first, each with its cure; empty if there are none. Findings that recur are told once.
+#[must_use]
+pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    let mut sorted: Vec<&Finding> = findings.collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut text = String::new();
+    for (index, finding) in sorted.iter().enumerate() {
+        if sorted[..index].iter().any(|before| before.name == finding.name) {
+            continue;
+        }
+        let others = sorted[index + 1..].iter().filter(|other| other.name == finding.name).count();
+        let word = match finding.severity {
+            Severity::Note => "note",
+            Severity::Doubt => "doubt",
+            Severity::Refusal => "refused",
+        };
+        let _ = write!(text, "\n{word}: {}", finding.what);
+        if others > 0 {
+            let _ = write!(text, " (and {others} more of this kind)");
+        }
+        text.push('\n');
+        if !finding.cure.is_empty() {
+            let _ = writeln!(text, "  cure: {}", finding.cure);
+        }
+    }
+    text
+}

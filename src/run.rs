@@ -1,0 +1,265 @@
+//! The conductor: makes everything ready, then drives point after point and puts each into the journal.
+//!
+//! Goes in: a [`Request`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What a
+//! verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
+//! permitted it, and nothing is measured that was not looked at first.
+
+use crate::clock::Clock;
+use crate::drive::{self, Live};
+use crate::engine::layout::VolumeMap;
+use crate::engine::null::Null;
+use crate::engine::scratch::Scratch;
+use crate::engine::sim::Sim;
+use crate::engine::uring::SLOTS_MAX;
+use crate::engine::volume::{Access, Volume};
+use crate::engine::{self, Engine, guard};
+use crate::look;
+use crate::model::{
+    Bytes, Coordinates, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Target, TargetFacts, VolumeMember,
+};
+use crate::observe::{self, Observer};
+use crate::record::PointRecord;
+use crate::record::journal::{EngineChoice, Journal};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often counters of the host are kept while a point runs.
+const SAMPLE: Nanos = Nanos::from_secs(1);
+
+/// What is to be measured, and on what terms.
+pub struct Request<'a> {
+    /// Where.
+    pub target: &'a Target,
+    /// By which engine.
+    pub engine: &'a EngineChoice,
+    /// Bytes of the largest I/O of the plan, or the least common multiple of all: no I/O straddles two members.
+    pub grain: u64,
+    /// The plan writes.
+    pub writes: bool,
+    /// Paths that may be overwritten, named a second time.
+    pub destroy: &'a [PathBuf],
+    /// Measure files that were never wholly written.
+    pub allow_holes: bool,
+    /// Worker threads, at least.
+    pub workers: usize,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+}
+
+/// The volume that a plan is made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// Where each member begins in a concatenation.
+    pub member_starts: Vec<u64>,
+    /// Bytes of the volume.
+    pub usable: u64,
+}
+
+/// What happens while a bench is made ready and measures.
+pub enum Event<'a> {
+    /// A scratch file is being filled.
+    Fill {
+        /// Bytes written.
+        done: Bytes,
+        /// Bytes in all.
+        of: Bytes,
+    },
+    /// A point begins.
+    Begin {
+        /// The point.
+        point: &'a Point,
+    },
+    /// A point is running.
+    Live {
+        /// The point.
+        point: &'a Point,
+        /// How it stands.
+        live: &'a Live<'a>,
+    },
+    /// A point is in the journal.
+    End(&'a PointRecord),
+}
+
+/// Listens to events.
+pub type Listen<'a> = dyn FnMut(Event) + 'a;
+
+/// Everything that is needed to measure, ready.
+pub struct Bench {
+    engine: Box<dyn Engine>,
+    observer: Observer,
+    workers: usize,
+    /// Lives as long as the bench: the file is gone with it.
+    _scratch: Option<Scratch>,
+    /// The machine.
+    pub host: Host,
+    /// The target as found.
+    pub facts: TargetFacts,
+    /// What is doubtful.
+    pub findings: Vec<Finding>,
+    /// The plan's points on this volume.
+    pub points: Vec<Point>,
+}
+
+impl Bench {
+    /// Looks at the target, asks the guard, makes a scratch file if there is to be one, has `plan` make the points for the
+    /// volume, and opens the engine.
+    ///
+    /// # Errors
+    /// The target makes no sense, may not be used in this way, or cannot be opened; or `stop` was set.
+    pub fn prepare(
+        request: &Request,
+        plan: impl FnOnce(&Shape) -> Vec<Point>,
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<Self, Error> {
+        let (paths, layout, scratch) = match request.target {
+            Target::Paths { members, layout } => {
+                if request.writes {
+                    members.iter().try_for_each(|path| guard::permit_write(path, request.destroy))?;
+                }
+                (members.clone(), *layout, None)
+            }
+            Target::Scratch { directory, bytes, keep } => {
+                let mut filled = |done, of| {
+                    listen(Event::Fill { done, of });
+                    !stop.load(Ordering::Relaxed)
+                };
+                let scratch = Scratch::make(directory, *bytes, *keep, &mut filled)?;
+                (vec![scratch.path().to_path_buf()], Layout::Concat, Some(scratch))
+            }
+            Target::Sim(spec) => {
+                let engine = Sim::new(*spec, request.seed);
+                let note = "this target is a model of a device; the figures say nothing of this machine's storage";
+                return Ok(Self::without_files(request, Box::new(engine), plan, Finding::note("sim", note)));
+            }
+            Target::Null { bytes } => {
+                let engine = Null::new(Clock::real(), bytes.0);
+                let note = "this target is nothing at all; the figures are the tool's own speed";
+                return Ok(Self::without_files(request, Box::new(engine), plan, Finding::note("null", note)));
+            }
+        };
+        Self::on_files(request, &paths, layout, scratch, plan)
+    }
+
+    fn on_files(
+        request: &Request,
+        paths: &[PathBuf],
+        layout: Layout,
+        scratch: Option<Scratch>,
+        plan: impl FnOnce(&Shape) -> Vec<Point>,
+    ) -> Result<Self, Error> {
+        let buffered = request.engine.buffered;
+        let mut look =
+            look::look(&look::Request { paths, layout, grain: request.grain, buffered, watch: look::WATCH })?;
+        refuse(&look.findings, request.allow_holes)?;
+        let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
+        let map = VolumeMap::new(&sizes, layout, request.grain)?;
+        let member_starts = (0..sizes.len()).map(|index| map.start_of(index)).collect();
+        let points = plan(&Shape { member_starts, usable: map.usable() });
+        let volume = Volume::open(paths, map, Access { write: request.writes, direct: !buffered })?;
+        let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
+        let lengths =
+            lengths.max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>()).unwrap_or_default();
+        let (engine, doubt) = engine::choose(&request.engine.name, volume, &lengths)?;
+        look.findings.extend(doubt);
+        let device = |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
+        let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
+        devices.dedup();
+        if let Some(scratch) = &scratch {
+            look.target.name = scratch.display_name().into();
+            look.target.members[0].path = scratch.display_name().into();
+        }
+        Ok(Self {
+            engine,
+            observer: Observer::new(devices),
+            workers: request.workers,
+            _scratch: scratch,
+            host: look.host,
+            facts: look.target,
+            findings: look.findings,
+            points,
+        })
+    }
+
+    fn without_files(
+        request: &Request,
+        engine: Box<dyn Engine>,
+        plan: impl FnOnce(&Shape) -> Vec<Point>,
+        note: Finding,
+    ) -> Self {
+        let usable = engine.usable() / request.grain * request.grain;
+        Self {
+            points: plan(&Shape { member_starts: vec![0], usable }),
+            engine,
+            observer: Observer::new(Vec::<String>::new()),
+            workers: request.workers,
+            _scratch: None,
+            host: observe::host(),
+            facts: TargetFacts { name: request.target.to_string(), usable: Bytes(usable), members: Vec::new() },
+            findings: vec![note],
+        }
+    }
+
+    /// What the engine makes use of on this machine.
+    #[must_use]
+    pub fn engine_about(&self) -> String {
+        self.engine.about()
+    }
+
+    /// Drives every point but those in `done`, each after `warming` of it, and puts each into `journal` as it ends.
+    /// Ends early when `stop` is set: the point in flight is then the last.
+    ///
+    /// # Errors
+    /// A session could not be opened, or the journal not be written. What was written before is whole.
+    pub fn measure(
+        &self,
+        journal: &mut Journal,
+        warming: impl Fn(Coordinates) -> Option<Point>,
+        done: &[Coordinates],
+        stop: &AtomicBool,
+        listen: &mut Listen,
+    ) -> Result<Vec<PointRecord>, Error> {
+        let mut records = Vec::new();
+        for point in self.points.iter().filter(|point| !done.contains(&point.coordinates)) {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            listen(Event::Begin { point });
+            if let Some(warming) = warming(point.coordinates) {
+                drive::point(self.engine.as_ref(), &warming, self.workers, stop, &mut |_| ())?;
+            }
+            let record = self.measure_point(point, stop, listen)?;
+            if record.measured > Nanos(0) {
+                journal.point(&record)?;
+                listen(Event::End(&record));
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
+    fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut sampled = None;
+        let mut watch = |live: &Live| {
+            if sampled.is_none_or(|at: Nanos| live.elapsed >= at.plus(SAMPLE)) {
+                sampled = Some(live.elapsed);
+                samples.push(self.observer.sample(live.elapsed));
+            }
+            listen(Event::Live { point, live });
+        };
+        let mut record = drive::point(self.engine.as_ref(), point, self.workers, stop, &mut watch)?;
+        samples.push(self.observer.sample(record.warm_up.plus(record.measured)));
+        record.samples = samples;
+        Ok(record)
+    }
+}
+
+/// The first refusal among `findings`, unless it is of holes and they are allowed.
+fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
+    let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refusal);
+    match refusals.into_iter().find(|finding| !(allow_holes && finding.name == "holes")) {
+        Some(finding) => Err(Error::asked(finding.what.clone(), finding.cure.clone())),
+        None => Ok(()),
+    }
+}

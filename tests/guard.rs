@@ -1,0 +1,518 @@
+//! The guard refuses to write to what somebody may want, on real files, loop devices and filesystems.
+//!
+//! Most of these need root, loop devices and a tool. Where one of those is missing the test prints
+//! `skipped: <test>: <reason>` and passes, unless `RIGEL_REQUIRE_ALL` is set: then it fails, so that nothing is skipped
+//! silently where everything should be there. What a test sets up is taken down even if the test fails.
+//!
+//! A new refusal of the guard comes with a test here.
+
+use rigel::engine::guard::permit_write;
+use rigel::engine::scratch::Scratch;
+use rigel::model::{Bytes, MIB};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+/// Why a test cannot run here.
+struct Missing(String);
+
+/// Runs the body of a test, or says why it cannot run.
+fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
+    if let Err(Missing(reason)) = body() {
+        assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
+        eprintln!("skipped: {name}: {reason}");
+    }
+}
+
+/// Runs a program that the test needs; its failure is a reason to skip.
+fn need(program: &str, arguments: &[&str]) -> Result<String, Missing> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", "/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .map_err(|error| Missing(format!("{program}: {error}")))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        Err(Missing(format!("{program} {}: {said}", arguments.join(" "))))
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are plain")
+}
+
+/// A directory of one test, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guard-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A file of `bytes` whose blocks are not there, as `truncate` makes it.
+    fn file(&self, name: &str, bytes: u64) -> PathBuf {
+        let path = self.0.join(name);
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A loop device on a file, detached at the end.
+struct Loop(PathBuf);
+
+impl Loop {
+    fn new(file: &Path) -> Result<Self, Missing> {
+        need("losetup", &["--find", "--show", "--partscan", text(file)]).map(|device| Self(device.into()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = need("partx", &["--delete", text(&self.0)]);
+        let _ = need("losetup", &["--detach", text(&self.0)]);
+    }
+}
+
+/// A mounted device, unmounted at the end.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(device: &Path, place: &Place) -> Result<Self, Missing> {
+        let point = place.0.join("mounted");
+        std::fs::create_dir_all(&point).unwrap();
+        need("mount", &[text(device), text(&point)]).map(|_| Self(point))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = need("umount", &[text(&self.0)]);
+    }
+}
+
+/// Swap in use, no longer at the end.
+struct Swap(PathBuf);
+
+impl Swap {
+    fn new(path: &Path) -> Result<Self, Missing> {
+        need("mkswap", &[text(path)])?;
+        need("swapon", &[text(path)]).map(|_| Self(path.into()))
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let _ = need("swapoff", &[text(&self.0)]);
+    }
+}
+
+/// A process that holds a file open, ended at the end.
+struct Holder(Child);
+
+impl Holder {
+    fn of(path: &Path) -> Self {
+        Self(Command::new("sleep").arg("60").stdin(Stdio::from(File::open(path).unwrap())).spawn().unwrap())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static DEVICES: Mutex<()> = Mutex::new(());
+    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The guard must refuse `path` although it was named twice, name it, use these words, and offer a cure.
+#[track_caller]
+fn refused(path: &Path, words: &str) {
+    let error = permit_write(path, &[path.to_path_buf()]).expect_err(words);
+    let said = error.to_string();
+    assert!(
+        said.contains(words) && said.contains(text(path)) && said.contains("\n  cure: "),
+        "wanted {words}:\n{said}"
+    );
+    assert_eq!(error.exit_status(), 2, "{said}");
+}
+
+#[track_caller]
+fn permitted(path: &Path, destroy: &[PathBuf]) {
+    if let Err(error) = permit_write(path, destroy) {
+        panic!("{error}");
+    }
+}
+
+const SIZE: u64 = 64 * MIB;
+
+#[test]
+fn a_bare_file_is_refused_until_it_is_named_twice() {
+    let place = Place::new("bare");
+    let (file, other) = (place.file("file", SIZE), place.file("other", SIZE));
+    let said = permit_write(&file, &[]).unwrap_err().to_string();
+    assert!(said.contains(&format!("--destroy {}", file.display())), "{said}");
+    assert!(permit_write(&file, std::slice::from_ref(&other)).is_err());
+    permitted(&file, std::slice::from_ref(&file));
+    // Another way to write the same path, and a link to it.
+    let link = place.0.join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    permitted(&file, &[other, place.0.join("../").join(place.0.file_name().unwrap()).join("file")]);
+    permitted(&file, std::slice::from_ref(&link));
+    permitted(&link, std::slice::from_ref(&file));
+}
+
+#[test]
+fn a_file_of_random_bytes_is_permitted_when_named_twice() {
+    let place = Place::new("random");
+    let path = place.0.join("file");
+    let mut bytes = vec![0; 3 << 20];
+    rigel::workload::content::fill(&mut bytes, &mut rigel::workload::rng::Rng::new(11, 0));
+    File::create(&path).unwrap().write_all(&bytes).unwrap();
+    permitted(&path, std::slice::from_ref(&path));
+}
+
+#[test]
+fn what_rigel_made_itself_needs_no_second_naming() {
+    let place = Place::new("scratch");
+    let scratch = Scratch::make(&place.0, Some(Bytes(SIZE)), false, &mut |_, _| true).unwrap();
+    permitted(scratch.path(), &[]);
+    drop(scratch);
+    let kept = Scratch::make(&place.0, Some(Bytes(SIZE)), true, &mut |_, _| true).unwrap();
+    let path = kept.path().to_path_buf();
+    drop(kept);
+    permitted(&path, &[]);
+    // A copy has the bytes and not the right.
+    let copy = place.0.join("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    assert!(permit_write(&copy, &[]).is_err());
+}
+
+#[test]
+fn what_is_not_a_file_or_a_device_is_refused() {
+    let place = Place::new("kinds");
+    refused(&place.0, "is a directory");
+    refused(&place.0.join("absent"), "does not exist");
+    refused(Path::new("/dev/null"), "is a character device");
+}
+
+#[test]
+fn a_bare_device_is_refused_until_it_is_named_twice() {
+    test("a_bare_device_is_refused_until_it_is_named_twice", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("device");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let said = permit_write(&device.0, &[]).unwrap_err().to_string();
+        assert!(said.contains(&format!("--destroy {}", device.0.display())) && said.contains("64 MiB"), "{said}");
+        permitted(&device.0, std::slice::from_ref(&device.0));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mounted_device_is_refused_and_then_its_filesystem() {
+    test("a_mounted_device_is_refused_and_then_its_filesystem", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("mounted");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        need("mkfs.ext4", &["-q", text(&device.0)])?;
+        let mounted = Mounted::new(&device.0, &place)?;
+        refused(&device.0, "it is mounted on ");
+        drop(mounted);
+        refused(&device.0, "carries an ext4 filesystem");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_disk_is_refused_for_its_mounted_partition() {
+    test("a_disk_is_refused_for_its_mounted_partition", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("partition");
+        let file = place.file("file", SIZE);
+        partition(&file, "dos")?;
+        let device = Loop::new(&file)?;
+        let first = PathBuf::from(format!("{}p1", device.0.display()));
+        if !first.exists() {
+            // A kernel that does not know this kind of table is told of the partition.
+            need("partx", &["--add", text(&device.0)])?;
+        }
+        need("mkfs.ext4", &["-q", text(&first)])?;
+        let mounted = Mounted::new(&first, &place)?;
+        refused(&device.0, "has a partition, ");
+        refused(&first, "it is mounted on ");
+        drop(mounted);
+        refused(&first, "carries an ext4 filesystem");
+        refused(&device.0, "carries a partition table (MBR)");
+        Ok(())
+    });
+}
+
+/// One partition over all of the file.
+fn partition(file: &Path, label: &str) -> Result<(), Missing> {
+    need("sh", &["-c", &format!("printf 'label: {label}\\n,,L\\n' | sfdisk --quiet '{}'", file.display())]).map(drop)
+}
+
+#[test]
+fn partition_tables_are_refused() {
+    test("partition_tables_are_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("tables");
+        for (label, words) in [("gpt", "(GPT)"), ("dos", "(MBR)")] {
+            let file = place.file(label, SIZE);
+            partition(&file, label)?;
+            refused(&file, words);
+            let device = Loop::new(&file)?;
+            refused(&device.0, words);
+        }
+        // Somebody has wiped the start of the disk; the copy at its end is still there.
+        let file = place.file("wiped", SIZE);
+        partition(&file, "gpt")?;
+        let wiped = File::options().write(true).open(&file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&wiped, &[0; 65536], 0).unwrap();
+        drop(wiped);
+        refused(&file, "the backup of a partition table");
+        Ok(())
+    });
+}
+
+#[test]
+fn filesystems_are_refused_on_devices_and_in_files() {
+    test("filesystems_are_refused_on_devices_and_in_files", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("filesystems");
+        let kinds: [(&str, &[&str], &str); 4] = [
+            ("mkfs.ext4", &["-q"], "an ext4 filesystem"),
+            ("mkfs.ext3", &["-q"], "an ext3 filesystem"),
+            ("mkfs.ext2", &["-q"], "an ext2 filesystem"),
+            ("mkfs.xfs", &["-q", "-f"], "an XFS filesystem"),
+        ];
+        for (program, options, words) in kinds {
+            // XFS makes nothing smaller than 300 MB; the file has holes, so this costs little.
+            let file = place.file(program, 400 * MIB);
+            need(program, &[options, &[text(&file)]].concat())?;
+            refused(&file, words);
+            let device = Loop::new(&file)?;
+            refused(&device.0, words);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn rarer_filesystems_are_refused_where_they_can_be_made() {
+    // Their tools are seldom there, and their marks are tested in the unit tests of the signatures: no reason to fail.
+    let place = Place::new("rarer");
+    for (program, words) in
+        [("mkfs.btrfs", "btrfs"), ("mkfs.vfat", "FAT"), ("mkfs.exfat", "exFAT"), ("mkfs.f2fs", "F2FS")]
+    {
+        let file = place.file(program, 400 * MIB);
+        match need(program, &[text(&file)]) {
+            Ok(_) => refused(&file, words),
+            Err(Missing(reason)) => eprintln!("skipped: rarer_filesystems: {reason}"),
+        }
+    }
+}
+
+#[test]
+fn an_lvm_physical_volume_is_refused() {
+    test("an_lvm_physical_volume_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("lvm");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let devices = format!("devices {{ scan=[\"/dev\"] filter=[\"a|^{}$|\",\"r|.*|\"] }}", device.0.display());
+        need("pvcreate", &["--quiet", "--config", &devices, text(&device.0)])?;
+        refused(&device.0, "carries an LVM physical volume");
+        Ok(())
+    });
+}
+
+#[test]
+fn swap_is_refused_in_use_and_at_rest() {
+    test("swap_is_refused_in_use_and_at_rest", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("swap");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let swap = Swap::new(&device.0)?;
+        refused(&device.0, "is in use as swap");
+        drop(swap);
+        refused(&device.0, "carries swap space");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_swap_file_is_refused() {
+    test("a_swap_file_is_refused", || {
+        let place = Place::new("swapfile");
+        let file = place.0.join("file");
+        // Swap files may have no holes.
+        File::create(&file).unwrap().write_all(&vec![0; 8 << 20]).unwrap();
+        need("chmod", &["600", text(&file)])?;
+        let swap = Swap::new(&file)?;
+        refused(&file, "is in use as swap");
+        drop(swap);
+        refused(&file, "carries swap space");
+        Ok(())
+    });
+}
+
+#[test]
+fn the_file_behind_a_loop_device_is_refused() {
+    test("the_file_behind_a_loop_device_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("behind");
+        let file = place.file("file", SIZE);
+        let device = Loop::new(&file)?;
+        refused(&file, "is what the loop device ");
+        drop(device);
+        permitted(&file, std::slice::from_ref(&file));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_member_of_a_mapped_device_is_refused() {
+    const NAME: &str = "a_member_of_a_mapped_device_is_refused";
+    // A kernel without device mapper has no such members; what the guard reads of them is tested on a copy of /sys.
+    if !std::fs::read_to_string("/proc/devices").is_ok_and(|devices| devices.contains("device-mapper")) {
+        eprintln!("skipped: {NAME}: this kernel has no device mapper");
+        return;
+    }
+    test(NAME, || {
+        struct Mapped(String);
+        impl Drop for Mapped {
+            fn drop(&mut self) {
+                let _ = need("dmsetup", &["remove", &self.0]);
+            }
+        }
+        let _turn = one_at_a_time();
+        let place = Place::new("mapped");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let name = format!("rigel-guard-{}", std::process::id());
+        need("dmsetup", &["create", &name, "--table", &format!("0 65536 linear {} 0", device.0.display())])?;
+        let mapped = Mapped(name);
+        refused(&device.0, "is part of dm-");
+        drop(mapped);
+        permitted(&device.0, std::slice::from_ref(&device.0));
+        Ok(())
+    });
+}
+
+#[test]
+fn what_another_process_holds_open_is_refused() {
+    let place = Place::new("held");
+    let file = place.file("file", SIZE);
+    let holder = Holder::of(&file);
+    refused(&file, &format!("is held open by process {} (sleep)", holder.0.id()));
+    drop(holder);
+    permitted(&file, std::slice::from_ref(&file));
+}
+
+#[test]
+fn a_device_that_another_process_holds_open_is_refused() {
+    test("a_device_that_another_process_holds_open_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("held-device");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let holder = Holder::of(&device.0);
+        refused(&device.0, "is held open by process ");
+        drop(holder);
+        permitted(&device.0, std::slice::from_ref(&device.0));
+        Ok(())
+    });
+}
+
+#[test]
+fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() {
+    test("the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie", || {
+        let place = Place::new("postgres");
+        // initdb does not run as root, and its user must be able to reach its directory.
+        let user = need("id", &["-u", "postgres"])
+            .map(|_| "postgres")
+            .or_else(|_| need("id", &["-u", "nobody"]).map(|_| "nobody"))?;
+        let home = need("mktemp", &["-d"]).map(PathBuf::from)?;
+        let home = Place(home);
+        need("chown", &[user, text(&home.0)])?;
+        let data = home.0.join("data");
+        let initialise = ["-u", user, "--", "initdb", "--no-sync", "--auth=trust", "-D", text(&data)];
+        need("runuser", &initialise)?;
+
+        // A table and an index of template1, by their names that never change: pg_class and its index of names.
+        let of = |name: &str| data.join(name);
+        let log =
+            std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
+        let files = [
+            (of("base/1/1259"), "carries a PostgreSQL data file"),
+            (of("base/1/2662"), "carries a PostgreSQL data file"),
+            (of("global/pg_control"), "carries a PostgreSQL control file"),
+            (log.path(), "carries a PostgreSQL log segment"),
+        ];
+        for (path, words) in files {
+            refused(&path, words);
+            // Somewhere else, it is still what it is.
+            let copy = place.0.join("copy");
+            std::fs::copy(&path, &copy).unwrap();
+            refused(&copy, words);
+        }
+        // A file without a single recognisable byte belongs to the database by its place.
+        let plain = of("base/1/99999");
+        File::create(&plain).unwrap().set_len(SIZE).unwrap();
+        refused(&plain, "which is a PostgreSQL data directory");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_among_a_databases_files_is_refused() {
+    let marks = [("ibdata1", "MySQL or MariaDB"), ("PG_VERSION", "PostgreSQL"), ("system01.dbf", "Oracle")];
+    for (mark, words) in marks {
+        let place = Place::new(&format!("among-{mark}"));
+        place.file(mark, 0);
+        std::fs::create_dir(place.0.join("database")).unwrap();
+        let file = place.file("database/table", SIZE);
+        refused(&file, words);
+    }
+}
+
+#[test]
+fn the_files_of_other_databases_are_refused() {
+    let place = Place::new("others");
+    let mut oracle = vec![0; 1 << 20];
+    oracle[1] = 0xa2;
+    oracle[20..24].copy_from_slice(&8192u32.to_le_bytes());
+    oracle[28..32].copy_from_slice(b"}|{z");
+    let mut innodb = vec![0; 1 << 20];
+    innodb[25] = 8;
+    innodb[49] = 64;
+    let mut sqlite = vec![0; 1 << 20];
+    sqlite[..16].copy_from_slice(b"SQLite format 3\0");
+    let mut asm = vec![0; 1 << 20];
+    asm[32..40].copy_from_slice(b"ORCLDISK");
+    for (name, bytes, words) in [
+        ("oracle", oracle, "an Oracle data file"),
+        ("innodb", innodb, "an InnoDB tablespace"),
+        ("sqlite", sqlite, "an SQLite database"),
+        ("asm", asm, "an Oracle ASM disk"),
+    ] {
+        let path = place.0.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        refused(&path, words);
+    }
+}
