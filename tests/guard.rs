@@ -146,7 +146,10 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
 fn refused(path: &Path, words: &str) {
     let error = permit_write(path, &[path.to_path_buf()]).expect_err(words);
     let said = error.to_string();
-    assert!(said.contains(words) && said.contains(text(path)) && said.contains("\n  cure: "), "wanted {words}:\n{said}");
+    assert!(
+        said.contains(words) && said.contains(text(path)) && said.contains("\n  cure: "),
+        "wanted {words}:\n{said}"
+    );
     assert_eq!(error.exit_status(), 2, "{said}");
 }
 
@@ -316,7 +319,8 @@ fn filesystems_are_refused_on_devices_and_in_files() {
 fn rarer_filesystems_are_refused_where_they_can_be_made() {
     // Their tools are seldom there, and their marks are tested in the unit tests of the signatures: no reason to fail.
     let place = Place::new("rarer");
-    for (program, words) in [("mkfs.btrfs", "btrfs"), ("mkfs.vfat", "FAT"), ("mkfs.exfat", "exFAT"), ("mkfs.f2fs", "F2FS")]
+    for (program, words) in
+        [("mkfs.btrfs", "btrfs"), ("mkfs.vfat", "FAT"), ("mkfs.exfat", "exFAT"), ("mkfs.f2fs", "F2FS")]
     {
         let file = place.file(program, 400 * MIB);
         match need(program, &[text(&file)]) {
@@ -452,7 +456,8 @@ fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() 
 
         // A table and an index of template1, by their names that never change: pg_class and its index of names.
         let of = |name: &str| data.join(name);
-        let log = std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
+        let log =
+            std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
         let files = [
             (of("base/1/1259"), "carries a PostgreSQL data file"),
             (of("base/1/2662"), "carries a PostgreSQL data file"),

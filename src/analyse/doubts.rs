@@ -119,7 +119,9 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     if let Some(option) = options.iter().find(|option| option.starts_with("compress")) {
         found.push(Finding::doubt(
             "compression",
-            format!("{path} lies on {kind} mounted with {option}: data that compresses is read faster than it is stored"),
+            format!(
+                "{path} lies on {kind} mounted with {option}: data that compresses is read faster than it is stored"
+            ),
             "let Rigel make the file (its data does not compress), or mount without compression",
         ));
     }
@@ -131,7 +133,10 @@ fn mount(member: &VolumeMember) -> Option<Finding> {
     read_only.then(|| {
         Finding::note(
             "read-only",
-            format!("{} lies on a filesystem that is mounted read-only: it can be read and not written", member.path.display()),
+            format!(
+                "{} lies on a filesystem that is mounted read-only: it can be read and not written",
+                member.path.display()
+            ),
         )
     })
 }
@@ -165,17 +170,23 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
             "leave --buffered away, or use a target of several times the memory",
         )
     } else {
-        Finding::note("memory", format!("{what}: direct I/O goes past it, a cache in the storage may still hold it all"))
+        Finding::note(
+            "memory",
+            format!("{what}: direct I/O goes past it, a cache in the storage may still hold it all"),
+        )
     })
 }
 
 fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
     let name = device.name.as_str();
-    let is = |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is =
+        |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if is("loop") {
         Some(Finding::doubt(
             "loop-device",
-            format!("{name} is a loop device: a file is measured through two layers, and perhaps through the page cache"),
+            format!(
+                "{name} is a loop device: a file is measured through two layers, and perhaps through the page cache"
+            ),
             format!("measure the file itself, or attach it with losetup --direct-io=on and know what /dev/{name} is"),
         ))
     } else if is("zram") || is("ram") {
@@ -214,7 +225,9 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     if device.write_cache == "write back" {
         found.push(Finding::note(
             "write-cache",
-            format!("{name} has a write-back cache: a write is done when it is in the cache, a commit when it is flushed"),
+            format!(
+                "{name} has a write-back cache: a write is done when it is in the cache, a commit when it is flushed"
+            ),
         ));
     }
     // Stacked devices pass requests on and merge nothing themselves.
@@ -222,7 +235,9 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     if device.nomerges == 0 && has_queue {
         found.push(Finding::note(
             "merges",
-            format!("{name} may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made"),
+            format!(
+                "{name} may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made"
+            ),
         ));
     }
     found
@@ -325,7 +340,10 @@ fn limits(host: &Host) -> Vec<Finding> {
     if limits.aio_max > 0 && left < AIO_LEFT_MIN {
         found.push(advice(
             "aio",
-            format!("{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are taken: libaio may get none", limits.aio_used, limits.aio_max),
+            format!(
+                "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are taken: libaio may get none",
+                limits.aio_used, limits.aio_max
+            ),
             "sysctl fs.aio-max-nr=1048576",
         ));
     }
@@ -337,7 +355,11 @@ fn limits(host: &Host) -> Vec<Finding> {
         ));
     }
     if let Some(files) = limits.open_files.filter(|files| *files < FILES_MIN) {
-        found.push(advice("open-files", format!("{files} files may be open at once"), format!("ulimit -n {FILES_MIN}")));
+        found.push(advice(
+            "open-files",
+            format!("{files} files may be open at once"),
+            format!("ulimit -n {FILES_MIN}"),
+        ));
     }
     if host.cpus == 1 {
         found.push(Finding::note("cpus", "one CPU makes the load and serves everything else".to_string()));
@@ -433,7 +455,10 @@ mod tests {
     fn named(findings: &[Finding]) -> Vec<(String, Severity)> {
         for finding in findings {
             assert!(!finding.what.is_empty());
-            assert!(finding.severity == Severity::Note || !finding.cure.is_empty(), "a doubt without a cure: {finding:?}");
+            assert!(
+                finding.severity == Severity::Note || !finding.cure.is_empty(),
+                "a doubt without a cure: {finding:?}"
+            );
         }
         findings.iter().map(|finding| (finding.name.clone(), finding.severity)).collect()
     }
@@ -546,7 +571,10 @@ mod tests {
         assert_eq!(with_host(|host| host.clock_source = "kvm-clock".into()), []);
         assert_eq!(with_host(|host| host.limits.aio_used = 65_000), only("aio", Severity::Note));
         assert_eq!(with_host(|host| host.limits.io_uring_disabled = Some(2)), only("io-uring", Severity::Note));
-        assert_eq!(with_host(|host| host.limits.locked_memory = Some(Bytes(65536))), only("locked-memory", Severity::Note));
+        assert_eq!(
+            with_host(|host| host.limits.locked_memory = Some(Bytes(65536))),
+            only("locked-memory", Severity::Note)
+        );
         assert_eq!(with_host(|host| host.limits.open_files = Some(256)), only("open-files", Severity::Note));
         assert_eq!(with_host(|host| host.cpus = 1), only("cpus", Severity::Note));
     }
@@ -563,6 +591,9 @@ mod tests {
 
     #[test]
     fn nothing_known_is_nothing_found() {
-        assert_eq!(named(&doubts(&Host::default(), &TargetFacts::default(), &Sample::default(), &Sample::default(), true)), []);
+        assert_eq!(
+            named(&doubts(&Host::default(), &TargetFacts::default(), &Sample::default(), &Sample::default(), true)),
+            []
+        );
     }
 }

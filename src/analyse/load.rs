@@ -78,8 +78,14 @@ mod tests {
     #[test]
     fn counters_become_rates() {
         let before = sample(1, Counters { reads: 100, busy_ms: 5000, ..Counters::default() });
-        let grown =
-            Counters { reads: 300, writes: 100, read_sectors: 10_000, write_sectors: 10_000, busy_ms: 6000, ..Counters::default() };
+        let grown = Counters {
+            reads: 300,
+            writes: 100,
+            read_sectors: 10_000,
+            write_sectors: 10_000,
+            busy_ms: 6000,
+            ..Counters::default()
+        };
         let loads = device_loads(&before, &sample(3, grown));
         assert_eq!(loads, [("sda".to_string(), DeviceLoad { iops: 150.0, megabytes_per_s: 5.12, busy: 0.5 })]);
     }

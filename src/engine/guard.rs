@@ -110,12 +110,13 @@ impl Target<'_> {
     fn refuse_swap(&self) -> Result<(), Error> {
         let swaps = std::fs::read("/proc/swaps").unwrap_or_default();
         for line in swaps.split(|byte| *byte == b'\n').skip(1) {
-            let Some(field) = line.split(|byte| byte.is_ascii_whitespace()).next().filter(|field| !field.is_empty()) else {
+            let Some(field) = line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()) else {
                 continue;
             };
             let swap = unescape(field);
             let Ok(facts) = std::fs::metadata(&swap) else { continue };
-            let relative = self.family.find(device_number(facts.rdev())).filter(|_| facts.file_type().is_block_device());
+            let relative =
+                self.family.find(device_number(facts.rdev())).filter(|_| facts.file_type().is_block_device());
             let own = self.kind == FileKind::File && identity_of(&facts, FileKind::File) == self.identity;
             let found = match relative {
                 Some(relative) => format!("{} in use as swap", relative.is("is")),
@@ -191,7 +192,9 @@ impl Target<'_> {
         }
         // Processes of other users and of other containers cannot be seen; the kernel knows of them.
         match self.kind {
-            FileKind::Device => self.claimed_by_kernel().then(|| "the kernel, or by a process that claims it for itself".into()),
+            FileKind::Device => {
+                self.claimed_by_kernel().then(|| "the kernel, or by a process that claims it for itself".into())
+            }
             FileKind::File if open_here => None,
             FileKind::File => self.open_elsewhere().then(|| "a process that cannot be seen from here".into()),
         }
@@ -212,7 +215,8 @@ impl Target<'_> {
             FileKind::Device => {
                 let relative = || self.family.find(device_number(facts.rdev()));
                 facts.file_type().is_block_device()
-                    && relative().is_some_and(|relative| matches!(relative.relation, Relation::Itself | Relation::Partition))
+                    && relative()
+                        .is_some_and(|relative| matches!(relative.relation, Relation::Itself | Relation::Partition))
             }
         }
     }
@@ -225,11 +229,18 @@ impl Target<'_> {
         opened.is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// The kernel lends a file for writing only to the one process that has it open. Where it does not lend at all
-    /// (another owner, a network filesystem) nothing is learnt.
+    /// The kernel lends a file for writing only to the one process that has it open, or mapped. Where it does not lend
+    /// at all, to another than the owner for one, nothing is learnt.
     fn open_elsewhere(&self) -> bool {
         const F_SETLEASE: libc::c_int = 1024;
+        // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS wherever the server has not
+        // handed the file over.
+        const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
         let Ok(file) = open(self.path) else { return false };
+        let filesystem = rustix::fs::fstatfs(&file).map_or(0, |facts| u64::try_from(facts.f_type).unwrap_or(0));
+        if !LENDERS.contains(&filesystem) {
+            return false;
+        }
         let descriptor = file.as_fd().as_raw_fd();
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         let lent = unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_WRLCK) };
@@ -258,7 +269,9 @@ impl Target<'_> {
         let Some(found) = signature(&head, &tail, size) else { return Ok(()) };
         let quoted = quoted(self.path);
         let cure = match self.kind {
-            FileKind::File => format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}"),
+            FileKind::File => {
+                format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}")
+            }
             FileKind::Device => format!(
                 "name another device; if nothing on this one is wanted, clear it yourself: \
                  wipefs --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
@@ -371,7 +384,8 @@ impl Relative {
 
     /// `dm-3 (LVM volume vg-data)`.
     fn description(&self) -> String {
-        let text = |file: &str| std::fs::read_to_string(self.directory.join(file)).unwrap_or_default().trim().to_string();
+        let text =
+            |file: &str| std::fs::read_to_string(self.directory.join(file)).unwrap_or_default().trim().to_string();
         let (name, owner) = (text("dm/name"), text("dm/uuid"));
         let kind = match owner.split('-').next() {
             Some("LVM") => "LVM volume",
@@ -489,8 +503,12 @@ mod tests {
         let sys = Sys::new();
         let family = Family::in_directory(&sys.0.join("sda"));
         let relations: Vec<_> = family.0.iter().map(|relative| (relative.name.as_str(), relative.relation)).collect();
-        let expected =
-            [("sda", Relation::Itself), ("sda1", Relation::Partition), ("dm-0", Relation::Holder), ("md0", Relation::Holder)];
+        let expected = [
+            ("sda", Relation::Itself),
+            ("sda1", Relation::Partition),
+            ("dm-0", Relation::Holder),
+            ("md0", Relation::Holder),
+        ];
         assert_eq!(relations, expected);
         assert_eq!(family.find((8, 1)).unwrap().is("is"), "has a partition, sda1, that is");
         assert_eq!(family.find((252, 0)).unwrap().is("is"), "is part of dm-0 (LVM volume vg-data), which is");

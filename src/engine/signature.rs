@@ -332,7 +332,8 @@ fn is_postgres_page(ends: &Ends, at: u64) -> Option<bool> {
 
 fn other_database(ends: &Ends) -> Option<&'static str> {
     // Page 0 of file 1 or later: header version 1, type 15 (file header), page number 0 at 32.
-    let sql_server = ends.has(0, b"\x01\x0f\0\0") && ends.le32(32) == Some(0) && matches!(ends.le16(36), Some(1..=32767));
+    let sql_server =
+        ends.has(0, b"\x01\x0f\0\0") && ends.le32(32) == Some(0) && matches!(ends.le16(36), Some(1..=32767));
     let berkeley = [0x0005_3162, 0x0006_1561, 0x0004_2253].iter().any(|magic| ends.le32(12) == Some(*magic))
         && ends.le32(16).is_some_and(|version| (1..=20).contains(&version));
     if sql_server {
@@ -424,7 +425,8 @@ mod tests {
     #[test]
     fn a_page_of_random_bytes_fails_where_a_page_of_postgres_passes() {
         // A table's page of 8 KiB with three rows: pointers to 36 bytes, rows from 8000, nothing special.
-        let header: Vec<u8> = [0u16, 0, 0, 0, 0, 0, 36, 8000, 8192, 0x2004].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let header: Vec<u8> =
+            [0u16, 0, 0, 0, 0, 0, 36, 8000, 8192, 0x2004].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(of(&image(8192, &[(0, &header)])), Some(POSTGRES));
         // The first page is new, the second is not.
         assert_eq!(of(&image(16384, &[(8192, &header)])), Some(POSTGRES));
