@@ -192,9 +192,9 @@ impl Target<'_> {
         }
         // Processes of other users and of other containers cannot be seen; the kernel knows of them.
         match self.kind {
-            FileKind::Device => {
-                self.claimed_by_kernel().then(|| "the kernel, or by a process that claims it for itself".into())
-            }
+            FileKind::Device => self
+                .claimed_by_kernel()
+                .then(|| "the kernel: mounted in another container, part of an array, or claimed by a process".into()),
             FileKind::File if open_here => None,
             FileKind::File => self.open_elsewhere().then(|| "a process that cannot be seen from here".into()),
         }
