@@ -314,7 +314,7 @@ fn partition_tables_are_refused() {
         let file = place.file("wiped", SIZE);
         partition(&file, "gpt")?;
         let wiped = File::options().write(true).open(&file).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&wiped, &[0; 65536], 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&wiped, &[0; 8192], 0).unwrap();
         drop(wiped);
         refused(&file, "the backup of a partition table");
         Ok(())
@@ -518,6 +518,12 @@ fn a_file_among_a_databases_files_is_refused() {
         let file = place.file("database/table", SIZE);
         refused(&file, words);
     }
+}
+
+#[test]
+fn the_files_of_the_system_are_refused() {
+    refused(Path::new("/etc/passwd"), "belongs to the system");
+    refused(Path::new("/proc/self/mem"), "belongs to the system");
 }
 
 #[test]

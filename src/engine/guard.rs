@@ -4,8 +4,9 @@
 //! Comes out: leave to write, or the reason why not and its cure. It opens read-only and changes nothing.
 //!
 //! Refused whatever was said: what is in use (mounted, swap, part of an array or of a logical volume, behind a loop
-//! device, held open by another process), and what carries a filesystem, a partition table or a database. What Rigel
-//! made itself may be written. Everything else may be written if its path was given twice.
+//! device, held open by another process), what carries a filesystem, a partition table or a database, and what lies among
+//! the files of a database or of the system. What Rigel made itself may be written. Everything else may be written if its
+//! path was given twice.
 //!
 //! Must be asked before the target is opened: it takes a descriptor of our own for a reason to look less closely.
 
@@ -280,12 +281,21 @@ impl Target<'_> {
         Err(self.refusal(format!("carries {found}"), cure))
     }
 
-    /// A file that lies among a database's files belongs to it, whatever is in it.
+    /// A file that lies among the files of a database or of the system belongs to it, whatever is in it.
     fn refuse_place(&self, facts: &Metadata) -> Result<(), Error> {
+        // Nobody keeps a file to measure on there, and the kernel's own files act on what is written to them.
+        const SYSTEM: [&str; 10] =
+            ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
         if self.kind == FileKind::Device || facts.nlink() == 0 {
             return Ok(());
         }
         let Ok(place) = std::fs::canonicalize(self.path) else { return Ok(()) };
+        if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
+            return Err(self.refusal(
+                format!("lies in {system}, which belongs to the system"),
+                "name a file or a directory on the storage to be measured",
+            ));
+        }
         for directory in place.ancestors().skip(1) {
             if let Some(database) = database_in(directory) {
                 return Err(self.refusal(
