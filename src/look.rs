@@ -1,14 +1,15 @@
 //! The look before a run: what the target is, what the host is doing, and what is doubtful about measuring here.
 //!
 //! Goes in: the paths of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
-//! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do then
-//! is done for others. It writes nothing and reads no data. `rigel check` prints it; every run makes it and records it.
+//! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
+//! then is done for others. It writes nothing and reads no data. `rigel check` prints it; every run makes it and
+//! records it.
 
 use crate::analyse;
 use crate::clock::Clock;
 use crate::engine::layout::VolumeMap;
 use crate::engine::{guard, probe};
-use crate::model::{Bytes, Error, Finding, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember};
+use crate::model::{Bytes, Error, FileKind, Finding, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember};
 use crate::observe::{self, Observer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +38,9 @@ pub struct Look {
 pub struct Request<'a> {
     /// The members, in the order of the volume.
     pub paths: &'a [PathBuf],
+    /// What to call the target, and a member that is the only one, where its path says nothing to people:
+    /// the scratch file's `/proc/self/fd/3`.
+    pub called: Option<&'a str>,
     /// How they form it.
     pub layout: Layout,
     /// The largest I/O, in bytes.
@@ -93,8 +97,9 @@ fn target(request: &Request) -> Result<TargetFacts, Error> {
     let members = request.paths.iter().map(|path| member(path, request)).collect::<Result<Vec<_>, _>>()?;
     let sizes: Vec<u64> = members.iter().map(|member| member.bytes.0).collect();
     let usable = Bytes(VolumeMap::new(&sizes, request.layout, request.grain)?.usable());
-    let names: Vec<String> = request.paths.iter().map(|path| path.display().to_string()).collect();
-    Ok(TargetFacts { name: names.join(" "), usable, members })
+    let names: Vec<String> = members.iter().map(|member| member.path.display().to_string()).collect();
+    let name = request.called.map_or_else(|| names.join(" "), str::to_string);
+    Ok(TargetFacts { name, usable, members })
 }
 
 /// One file counted twice would be measured as two, which share one device's work and one cache.
@@ -117,10 +122,11 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
     let mut member = probe::probe(path)?;
     let (shown, grain) = (path.display(), request.grain);
     if member.bytes.0 == 0 {
-        return Err(Error::asked(
-            format!("{shown} is empty"),
-            "fill it first, or name a directory, in which Rigel makes a file",
-        ));
+        let cure = match member.kind {
+            FileKind::File => "fill it first, or name a directory, in which Rigel makes a file",
+            FileKind::Device => "see `lsblk`: nothing is attached to it, or there is no medium in it",
+        };
+        return Err(Error::asked(format!("{shown} is empty"), cure));
     }
     if member.bytes.0 < grain.saturating_mul(2) {
         return Err(Error::asked(
@@ -136,6 +142,9 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
             ),
             "make them a multiple of it, or go through the page cache with --buffered",
         ));
+    }
+    if let (Some(called), [_]) = (request.called, request.paths) {
+        member.path = called.into();
     }
     member.devices = member.device_number.map(observe::devices).unwrap_or_default();
     Ok(member)
@@ -175,7 +184,7 @@ mod tests {
 
     fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
         let watch = Nanos::from_millis(1);
-        look(&Request { paths, layout: Layout::Concat, grain, buffered: false, watch })
+        look(&Request { paths, called: None, layout: Layout::Concat, grain, buffered: false, watch })
     }
 
     #[test]
@@ -190,6 +199,17 @@ mod tests {
         // Every whole disk below is sampled.
         let devices = &look.target.members[0].devices;
         assert!(devices.iter().all(|device| look.after.devices.contains_key(&device.name)), "{look:?}");
+    }
+
+    #[test]
+    fn what_has_no_telling_name_is_called_as_asked() {
+        let place = Place::new("called");
+        let paths = [place.file("file", 1 << 20, 1 << 20)];
+        let called = Some("a scratch file");
+        let watch = Nanos(0);
+        let request = Request { paths: &paths, called, layout: Layout::Concat, grain: 4096, buffered: false, watch };
+        let target = look(&request).unwrap().target;
+        assert_eq!((target.name.as_str(), target.members[0].path.to_str()), ("a scratch file", called));
     }
 
     #[test]

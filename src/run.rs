@@ -1,7 +1,7 @@
 //! The conductor: makes everything ready, then drives point after point and puts each into the journal.
 //!
-//! Goes in: a [`Request`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What a
-//! verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
+//! Goes in: a [`Request`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What
+//! a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
 //! permitted it, and nothing is measured that was not looked at first.
 
 use crate::clock::Clock;
@@ -101,8 +101,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Looks at the target, asks the guard, makes a scratch file if there is to be one, has `plan` make the points for the
-    /// volume, and opens the engine.
+    /// Looks at the target, asks the guard, makes a scratch file if there is to be one, has `plan` make the points for
+    /// the volume, and opens the engine.
     ///
     /// # Errors
     /// The target makes no sense, may not be used in this way, or cannot be opened; or `stop` was set.
@@ -149,8 +149,9 @@ impl Bench {
         plan: impl FnOnce(&Shape) -> Vec<Point>,
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
-        let mut look =
-            look::look(&look::Request { paths, layout, grain: request.grain, buffered, watch: look::WATCH })?;
+        let called = scratch.as_ref().map(Scratch::display_name);
+        let look_at = look::Request { paths, called, layout, grain: request.grain, buffered, watch: look::WATCH };
+        let mut look = look::look(&look_at)?;
         refuse(&look.findings, request.allow_holes)?;
         let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
         let map = VolumeMap::new(&sizes, layout, request.grain)?;
@@ -240,10 +241,10 @@ impl Bench {
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
         let mut samples: Vec<Sample> = Vec::new();
-        let mut sampled = None;
+        let mut last = None;
         let mut watch = |live: &Live| {
-            if sampled.is_none_or(|at: Nanos| live.elapsed >= at.plus(SAMPLE)) {
-                sampled = Some(live.elapsed);
+            if last.is_none_or(|at: Nanos| live.elapsed >= at.plus(SAMPLE)) {
+                last = Some(live.elapsed);
                 samples.push(self.observer.sample(live.elapsed));
             }
             listen(Event::Live { point, live });

@@ -32,7 +32,7 @@ fn volume(files: &[&Scratch], access: Access) -> Volume {
 /// Every engine that works on files, on the same files.
 fn file_engines(files: &[&Scratch], access: Access) -> Vec<Box<dyn Engine>> {
     let volume = || volume(files, access);
-    let uring = Uring::new(Clock::real(), volume(), &[BLOCK; SLOTS]).map_err(|(_, error)| error).unwrap();
+    let uring = Uring::new(Clock::real(), volume(), &[BLOCK; SLOTS]).unwrap();
     vec![Box::new(Psync::new(Clock::real(), volume())), Box::new(Libaio::new(Clock::real(), volume())), Box::new(uring)]
 }
 

@@ -10,7 +10,7 @@ use rigel::engine::guard::permit_write;
 use rigel::engine::scratch::Scratch;
 use rigel::model::{Bytes, MIB};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -22,8 +22,13 @@ struct Missing(String);
 fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
     if let Err(Missing(reason)) = body() {
         assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
-        eprintln!("skipped: {name}: {reason}");
+        say_skipped(name, &reason);
     }
+}
+
+/// Says it past the harness, which keeps to itself what a passing test prints.
+fn say_skipped(name: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
 }
 
 /// Runs a program that the test needs; its failure is a reason to skip.
@@ -241,6 +246,30 @@ fn a_mounted_device_is_refused_and_then_its_filesystem() {
 }
 
 #[test]
+fn a_device_that_is_mounted_in_another_container_is_refused() {
+    test("a_device_that_is_mounted_in_another_container_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("container");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        need("mkfs.ext4", &["-q", text(&device.0)])?;
+        let script = format!("mount {} {} && echo mounted && exec sleep 60", text(&device.0), text(&place.0));
+        let mut container = Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Holder)
+            .map_err(|error| Missing(format!("unshare: {error}")))?;
+        let mut answer = [0; 8];
+        let read = container.0.stdout.take().expect("it is piped").read_exact(&mut answer);
+        read.map_err(|_| Missing("nothing can be mounted in a namespace of its own".into()))?;
+        // Nothing is mounted as far as this process sees.
+        refused(&device.0, "is held open by the kernel");
+        drop(container);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_disk_is_refused_for_its_mounted_partition() {
     test("a_disk_is_refused_for_its_mounted_partition", || {
         let _turn = one_at_a_time();
@@ -285,7 +314,7 @@ fn partition_tables_are_refused() {
         let file = place.file("wiped", SIZE);
         partition(&file, "gpt")?;
         let wiped = File::options().write(true).open(&file).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&wiped, &[0; 65536], 0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&wiped, &[0; 8192], 0).unwrap();
         drop(wiped);
         refused(&file, "the backup of a partition table");
         Ok(())
@@ -325,7 +354,7 @@ fn rarer_filesystems_are_refused_where_they_can_be_made() {
         let file = place.file(program, 400 * MIB);
         match need(program, &[text(&file)]) {
             Ok(_) => refused(&file, words),
-            Err(Missing(reason)) => eprintln!("skipped: rarer_filesystems: {reason}"),
+            Err(Missing(reason)) => say_skipped("rarer_filesystems_are_refused_where_they_can_be_made", &reason),
         }
     }
 }
@@ -392,7 +421,7 @@ fn a_member_of_a_mapped_device_is_refused() {
     const NAME: &str = "a_member_of_a_mapped_device_is_refused";
     // A kernel without device mapper has no such members; what the guard reads of them is tested on a copy of /sys.
     if !std::fs::read_to_string("/proc/devices").is_ok_and(|devices| devices.contains("device-mapper")) {
-        eprintln!("skipped: {NAME}: this kernel has no device mapper");
+        say_skipped(NAME, "this kernel has no device mapper");
         return;
     }
     test(NAME, || {
@@ -489,6 +518,12 @@ fn a_file_among_a_databases_files_is_refused() {
         let file = place.file("database/table", SIZE);
         refused(&file, words);
     }
+}
+
+#[test]
+fn the_files_of_the_system_are_refused() {
+    refused(Path::new("/etc/passwd"), "belongs to the system");
+    refused(Path::new("/proc/self/mem"), "belongs to the system");
 }
 
 #[test]

@@ -93,8 +93,8 @@ const MAIN_LINES_MAX: usize = 60;
 const FILE_LINES_MAX: usize = 900;
 /// Lines in a function outside tests: a screen.
 const FUNCTION_LINES_MAX: usize = 80;
-/// Characters in a line, for what rustfmt cannot break: comments and macros. A line with a string may be longer, because
-/// a message is searched for in one piece.
+/// Characters in a line, for what rustfmt cannot break: comments and macros. A line with a string may be longer,
+/// because a message is searched for in one piece.
 const LINE_CHARS_MAX: usize = 120;
 
 /// The only place from which dependencies come. A lock file written beside a mirror would name the mirror.

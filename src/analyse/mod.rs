@@ -1,8 +1,8 @@
 //! What the facts and records mean.
 //!
-//! Goes in: facts, samples, recordings. Comes out: derived numbers, and findings with their evidence and cure. Pure, and
-//! never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so it works
-//! on last year's journal.
+//! Goes in: facts, samples, recordings. Comes out: derived numbers, and findings with their evidence and cure. Pure,
+//! and never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so
+//! it works on last year's journal.
 
 mod doubts;
 mod load;

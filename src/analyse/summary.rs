@@ -70,7 +70,6 @@ pub struct ClassSummary {
 
 /// Response times in microseconds. A quantile lies within 0.4 % of the figure: half the width of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[expect(clippy::struct_field_names, reason = "a number carries its unit")]
 pub struct LatencySummary {
     /// Mean.
     pub mean_us: f64,

@@ -3,13 +3,68 @@
 //! Goes in: a [`Look`]. Comes out: a screen of text for people, or JSON for scripts, and the exit status. It looks at
 //! nothing itself.
 
-use crate::analyse::{device_loads, host_load};
-use crate::look::{Look, trustworthy};
-use crate::model::{BlockDevice, Bytes, Finding, Severity, VolumeMember};
+use super::output;
+use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
+use crate::engine::scratch::Scratch;
+use crate::look::{self, Look, trustworthy};
+use crate::model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
+use clap::Args;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Looks at targets and tells what would make figures misleading
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files, block devices, or one directory
+    #[arg(required = true, value_name = "TARGET")]
+    targets: Vec<PathBuf>,
+    /// The largest I/O that is to be made
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
+    size: Bytes,
+    /// Judges for I/O through the page cache
+    #[arg(long)]
+    buffered: bool,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks, prints what was seen, and answers with the exit status.
+pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
+    let scratch = match &args.targets[..] {
+        // Of a directory, what a file in it would be.
+        [directory] if directory.is_dir() => {
+            Some(Scratch::make(directory, Some(Bytes(64 * MIB)), false, &mut |_, _| true)?)
+        }
+        _ => None,
+    };
+    let paths = scratch.as_ref().map_or_else(|| args.targets.clone(), |scratch| vec![scratch.path().to_path_buf()]);
+    let called = scratch.as_ref().map(Scratch::display_name);
+    let request = look::Request {
+        paths: &paths,
+        called,
+        layout: Layout::Concat,
+        grain: args.size.0,
+        buffered: args.buffered,
+        watch: look::WATCH,
+    };
+    let mut look = look::look(&request)?;
+    if scratch.is_none() {
+        look.findings.extend(look::writing(&paths));
+    }
+    let text = if args.json { render_json(&look) } else { render_text(&look) };
+    output::result(text.trim_end());
+    output::result("\n");
+    Ok(exit_status(&look))
+}
 
 /// Columns that the names of lines take.
 const NAME_WIDTH: usize = 12;
+/// Columns of a screen.
+const SCREEN_WIDTH: usize = 100;
+/// Columns before the text of a finding.
+const INDENT: usize = 8;
 
 /// The exit status: 0 if a run would be trustworthy, 3 if something was found that could mislead it.
 #[must_use]
@@ -17,7 +72,7 @@ pub fn exit_status(look: &Look) -> u8 {
     if trustworthy(&look.findings) { 0 } else { 3 }
 }
 
-/// For scripts: the whole look, its verdict first.
+/// For scripts: the whole look, its verdict and what the devices did first.
 ///
 /// # Panics
 /// Never: a look has nothing that JSON cannot say.
@@ -27,10 +82,18 @@ pub fn render_json(look: &Look) -> String {
     struct Report<'a> {
         trustworthy: bool,
         verdict: String,
+        device_load: BTreeMap<String, DeviceLoad>,
+        host_load: HostLoad,
         #[serde(flatten)]
         look: &'a Look,
     }
-    let report = Report { trustworthy: trustworthy(&look.findings), verdict: verdict(&look.findings), look };
+    let report = Report {
+        trustworthy: trustworthy(&look.findings),
+        verdict: verdict(&look.findings),
+        device_load: device_loads(&look.before, &look.after).into_iter().collect(),
+        host_load: host_load(&look.before, &look.after),
+        look,
+    };
     serde_json::to_string_pretty(&report).expect("plain data with names for keys")
 }
 
@@ -40,14 +103,14 @@ pub fn render_text(look: &Look) -> String {
     let mut text = String::new();
     for member in &look.target.members {
         let _ = writeln!(text, "{}", member.path.display());
-        member_lines(look, member).into_iter().for_each(|(name, value)| line(&mut text, name, &value));
+        lines(&mut text, &member_lines(look, member));
     }
     if look.target.members.len() > 1 {
         let _ = writeln!(text, "together");
-        line(&mut text, "usable", &against_memory(look.target.usable, look.host.memory));
+        lines(&mut text, &[("usable", against_memory(look.target.usable, look.host.memory))]);
     }
     let _ = writeln!(text, "host {}", look.host.name);
-    host_lines(look).into_iter().for_each(|(name, value)| line(&mut text, name, &value));
+    lines(&mut text, &host_lines(look));
     text.push('\n');
     for finding in &look.findings {
         finding_lines(&mut text, finding);
@@ -55,8 +118,10 @@ pub fn render_text(look: &Look) -> String {
     text + &verdict(&look.findings) + "\n"
 }
 
-fn line(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "  {name:NAME_WIDTH$} {value}");
+fn lines(text: &mut String, named: &[(&str, String)]) {
+    for (name, value) in named {
+        let _ = writeln!(text, "  {name:NAME_WIDTH$} {value}");
+    }
 }
 
 fn finding_lines(text: &mut String, finding: &Finding) {
@@ -65,10 +130,34 @@ fn finding_lines(text: &mut String, finding: &Finding) {
         Severity::Doubt => "DOUBT",
         Severity::Refusal => "REFUSED",
     };
-    let _ = writeln!(text, "{severity:7} {}: {}", finding.name, finding.what);
+    let mut paragraph = |lead: &str, content: &str| {
+        let mut lead = lead;
+        for line in wrapped(content) {
+            let _ = writeln!(text, "{lead:INDENT$}{line}");
+            lead = "";
+        }
+    };
+    paragraph(severity, &format!("{}: {}", finding.name, finding.what));
     if !finding.cure.is_empty() {
-        let _ = writeln!(text, "        cure: {}", finding.cure);
+        paragraph("", &format!("cure: {}", finding.cure));
     }
+}
+
+/// Breaks a sentence into lines between words; a word that is too long for a line has one of its own.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in sentence.split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > SCREEN_WIDTH - INDENT {
+            lines.push(word.to_string());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 fn member_lines(look: &Look, member: &VolumeMember) -> Vec<(&'static str, String)> {
@@ -87,7 +176,11 @@ fn member_lines(look: &Look, member: &VolumeMember) -> Vec<(&'static str, String
         None => lines.push(("device", "none that the kernel tells of".into())),
         Some((first, below)) => {
             lines.push(("device", device(first)));
-            lines.extend(below.iter().map(|below| ("  below", device(below))));
+            lines.push(("", queue(first)));
+            for below in below {
+                lines.push(("  below", device(below)));
+                lines.push(("", queue(below)));
+            }
         }
     }
     lines
@@ -123,18 +216,19 @@ fn written(member: &VolumeMember) -> String {
 
 fn device(device: &BlockDevice) -> String {
     let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
-    let medium = if device.rotational { "spinning by its word" } else { "not spinning" };
+    let medium = if device.rotational { "rotational" } else { "not rotational" };
+    let (logical, physical) = (device.logical_block, device.physical_block);
+    format!("{}{model}, {}, {medium}, blocks of {logical} bytes, {physical} inside", device.name, device.bytes)
+}
+
+fn queue(device: &BlockDevice) -> String {
     let known = |text: &str| if text.is_empty() { "unknown".to_string() } else { text.to_string() };
     format!(
-        "{}{model}, {}, {medium}, scheduler {}, cache {}, blocks {}/{}, queue {} x {}",
-        device.name,
-        device.bytes,
+        "scheduler {}, write cache {}, {} requests of up to {} KiB",
         known(&device.scheduler),
         known(&device.write_cache),
-        device.logical_block,
-        device.physical_block,
         device.requests,
-        Bytes(u64::from(device.request_max_kib) * 1024),
+        device.request_max_kib,
     )
 }
 
@@ -259,7 +353,8 @@ mod tests {
   filesystem   ext4 (rw,relatime)
   written      75.0 %, in 3 extents, 1 GiB in holes
   alignment    512 bytes for direct I/O
-  device       nvme0n1 (Fast Disk), 931 GiB, not spinning, scheduler none, cache write back, blocks 512/4096, queue 1023 x 1.2 MiB
+  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, blocks of 512 bytes, 4096 inside
+               scheduler none, write cache write back, 1023 requests of up to 1280 KiB
 host db1
   machine      Linux 6.1.0, Some CPU, 8 CPUs, 16 GiB of memory
   clock        tsc, 25 ns a reading
@@ -267,12 +362,18 @@ host db1
   load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2 %
                CPU: busy 1 %, stolen 0 %, waiting for I/O 3 % of the time
 
-REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes set aside): reading that measures nothing
-        cure: name a directory instead, in which Rigel makes a file that is written from end to end; or fill this one; --allow-holes measures it all the same
-note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O goes past it, a cache in the storage may still hold it all
-note    write-cache: nvme0n1 has a write-back cache: a write is done when it is in the cache, a commit when it is flushed
-note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made
-note    locked-memory: 8 MiB of memory may be locked: buffers may not be registered with io_uring, except by root
+REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes set aside): reading
+        that measures nothing
+        cure: name a directory instead, in which Rigel makes a file that is written from end to end;
+        or fill this one; --allow-holes measures it all the same
+note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O goes past it, a
+        cache in the storage may still hold it all
+note    write-cache: nvme0n1 has a write-back cache: a write is done when it is in the cache, a
+        commit when it is flushed
+note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counters can say fewer
+        I/Os than were made
+note    locked-memory: 8 MiB of memory may be locked: buffers may not be registered with io_uring,
+        except by root
         cure: ulimit -l unlimited
 A run here would not measure the storage: 1 reason to refuse it and 0 doubts, the first is holes.
 ";
@@ -284,6 +385,7 @@ A run here would not measure the storage: 1 reason to refuse it and 0 doubts, th
         let look = look();
         let json: serde_json::Value = serde_json::from_str(&render_json(&look)).unwrap();
         assert_eq!(json["trustworthy"], false);
+        assert_eq!(json["device_load"]["nvme0n1"]["iops"], 40.0);
         assert_eq!(json["findings"][0]["name"], "holes");
         assert_eq!(json["target"]["members"][0]["devices"][0]["name"], "nvme0n1");
         assert_eq!(serde_json::from_value::<Look>(json).unwrap(), look);

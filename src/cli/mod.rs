@@ -21,7 +21,9 @@ use std::path::Path;
 /// plan → drive → record → analyse → report, in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
-#[command(after_help = "Exit status: 0 measured, 1 could not, 2 asked wrongly, 3 measured or looked, and there is a doubt.")]
+#[command(
+    after_help = "Exit status: 0 measured, 1 could not, 2 asked wrongly, 3 measured or looked, and there is a doubt."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -37,8 +39,8 @@ enum Verb {
     Completions(pages::CompletionsArgs),
 }
 
-/// The whole command line, for help, completions and manual pages. Orion's verb is defined, and parsed, in a file of its
-/// own, because its options have a single dash.
+/// The whole command line, for help, completions and manual pages. Orion's verb is defined, and parsed, in a file of
+/// its own, because its options have a single dash.
 fn command() -> clap::Command {
     let orion = orion_args::command().name("orion").no_binary_name(false);
     let mut command = Cli::command().subcommand(orion);
@@ -70,8 +72,11 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
         Ok(cli) => match cli.verb {
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
-            Verb::Man(args) => pages::man(&args, command()),
-            Verb::Completions(args) => pages::completions(&args, command()),
+            Verb::Man(args) => pages::man(&args, &command()),
+            Verb::Completions(args) => {
+                pages::completions(&args, command());
+                Ok(0)
+            }
         },
         Err(error) => {
             // Help and version are answers; anything else was asked wrongly.

@@ -5,7 +5,8 @@ use super::output::{remark, result};
 use super::progress::Progress;
 use crate::clock;
 use crate::model::{Error, Point, Target};
-use crate::plan::orion::{OrionRequest, VolumeShape, lun_candidates, lun_remark, parse_lun};
+use crate::plan::lun;
+use crate::plan::orion::{OrionRequest, VolumeShape};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -208,8 +210,10 @@ fn conclude(job: &Job, args: &OrionArgs) -> Result<u8, Error> {
     if !args.no_progress {
         let mut text = format!("\n{}", table::text(&run));
         text.push_str("\nOrion's files:\n");
-        files.iter().for_each(|path| text.push_str(&format!("  {}\n", path.display())));
-        text.push_str(&format!("the whole record, for `rigel report`:\n  {}\n", job.directory.display()));
+        for path in &files {
+            let _ = writeln!(text, "  {}", path.display());
+        }
+        let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.directory.display());
         remark(&text);
     }
     exit_status(&run, &points, &job.directory)
@@ -275,8 +279,9 @@ pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
 }
 
 fn plan_of(run: &Run) -> Result<Plan, Error> {
-    serde_json::from_value(run.header.plan.clone())
-        .map_err(|error| Error::asked(format!("this run was not made by orion: {error}"), "use a report that its verb has"))
+    serde_json::from_value(run.header.plan.clone()).map_err(|error| {
+        Error::asked(format!("this run was not made by orion: {error}"), "use a report that its verb has")
+    })
 }
 
 fn names<'a>(plan: &'a Plan, command: &'a [String]) -> Names<'a> {
@@ -291,12 +296,12 @@ fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
 
 /// The LUN file of a test, and the targets in it.
 fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
-    let candidates = lun_candidates(testname);
+    let candidates = lun::candidates(testname);
     for path in &candidates {
         match std::fs::read_to_string(path) {
             Ok(text) => {
-                lun_remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
-                return parse_lun(&text, path);
+                lun::remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
+                return lun::parse(&text, path);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
@@ -316,7 +321,10 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
 fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent.filter(|parent| !directory_is_made && !parent.is_dir()) {
-        return Err(Error::asked(format!("there is no directory '{}' for the result files", parent.display()), "make it first"));
+        return Err(Error::asked(
+            format!("there is no directory '{}' for the result files", parent.display()),
+            "make it first",
+        ));
     }
     let summary = with_suffix(prefix, "summary.txt");
     if summary.exists() {

@@ -21,9 +21,12 @@ pub(super) struct CompletionsArgs {
 }
 
 /// Writes a page for the program and one for each verb.
-pub(super) fn man(args: &ManArgs, command: clap::Command) -> Result<u8, Error> {
+pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> {
     let failed = |error: std::io::Error| {
-        Error::failed(format!("cannot write manual pages to '{}': {error}", args.directory.display()), "name a directory")
+        Error::failed(
+            format!("cannot write manual pages to '{}': {error}", args.directory.display()),
+            "name a directory",
+        )
     };
     std::fs::create_dir_all(&args.directory).map_err(failed)?;
     let mut pages = vec![("rigel".to_string(), command.clone())];
@@ -43,9 +46,8 @@ pub(super) fn man(args: &ManArgs, command: clap::Command) -> Result<u8, Error> {
 }
 
 /// Prints the completions of a shell.
-pub(super) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> Result<u8, Error> {
+pub(super) fn completions(args: &CompletionsArgs, mut command: clap::Command) {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "rigel", &mut text);
     output::result(&String::from_utf8_lossy(&text));
-    Ok(0)
 }

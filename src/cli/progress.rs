@@ -7,6 +7,7 @@ use crate::drive::{self, Live};
 use crate::model::{Bytes, MIB, Nanos, Point};
 use crate::record::PointRecord;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -41,7 +42,13 @@ impl Progress {
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"));
             Line::Terminal(bar)
         };
-        let line = if silent { None } else if std::io::stderr().is_terminal() { Some(terminal()) } else { Some(Line::Plain) };
+        let line = if silent {
+            None
+        } else if std::io::stderr().is_terminal() {
+            Some(terminal())
+        } else {
+            Some(Line::Plain)
+        };
         let clock = Clock::real();
         Self {
             began: clock.now(),
@@ -97,7 +104,7 @@ impl Progress {
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before).checked_div(done).unwrap_or(0));
                 let mib = rate * f64::from(length) / MIB as f64;
-                text.push_str(&format!(" | {name} {rate:.0} IOPS {mib:.0} MiB/s {mean}"));
+                let _ = write!(text, " | {name} {rate:.0} IOPS {mib:.0} MiB/s {mean}");
             }
         }
         if live.measuring_since.is_none() {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Makes a report of a run from its journal
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(super) struct ReportArgs {
     /// The run's directory, or its journal
     run: PathBuf,
     /// Which report
@@ -69,6 +69,9 @@ fn warn_if_cut(run: &Run) {
 
 /// `4,1`: small and large.
 fn parse_cell(text: &str) -> Result<(u32, u32), Error> {
-    let cell = text.split_once(',').and_then(|(small, large)| Some((small.trim().parse().ok()?, large.trim().parse().ok()?)));
-    cell.ok_or_else(|| Error::asked(format!("'{text}' is not a data point"), "write it as SMALL,LARGE, for example 4,1"))
+    let cell =
+        text.split_once(',').and_then(|(small, large)| Some((small.trim().parse().ok()?, large.trim().parse().ok()?)));
+    cell.ok_or_else(|| {
+        Error::asked(format!("'{text}' is not a data point"), "write it as SMALL,LARGE, for example 4,1")
+    })
 }

@@ -22,7 +22,8 @@ pub(super) struct Lane<'a> {
     /// As many operations as there are free slots, made beforehand so that making them is never timed, each with the
     /// moment when its slot became free: in a closed loop it is due since then.
     ready: VecDeque<(Op, Nanos)>,
-    /// Slots that are free. The last one to become free is the first to be used: its buffer is still in the CPU's cache.
+    /// Slots that are free. The last one to become free is the first to be used: its buffer is still in the CPU's
+    /// cache.
     free: Vec<Slot>,
     /// Operations that may still start, of those that count; none = no limit.
     left: Option<u64>,

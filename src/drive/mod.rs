@@ -1,7 +1,8 @@
 //! The loop: drives the streams of one data point on any engine.
 //!
 //! Goes in: a [`Point`] and an [`Engine`]. Comes out: the [`PointRecord`]. It does not know why the point is
-//! measured, nor what kind of target it is. Only [`Session::reap`] waits, so on virtual time all of it is deterministic.
+//! measured, nor what kind of target it is. Only [`Session::reap`] waits, so on virtual time all of it is
+//! deterministic.
 //!
 //! Workers are threads with a session each. An engine that can have many operations outstanding in one
 //! session gets one worker for all streams; one that waits gets a worker for each outstanding operation.
@@ -24,8 +25,8 @@ use std::ops::RangeInclusive;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 
-/// Operations started before looking for completions: few, because all 64 at once make lock-step batches that cost 5–7 %
-/// of a disk's throughput. More, up to the greatest, as long as the device answers at once whatever it is given:
+/// Operations started before looking for completions: few, because all 64 at once make lock-step batches that cost 5–7
+/// % of a disk's throughput. More, up to the greatest, as long as the device answers at once whatever it is given:
 /// then the CPU is the limit, and every system call saved counts. Figures in docs/performance.md.
 const BATCH: RangeInclusive<usize> = 8..=32;
 
@@ -247,7 +248,8 @@ fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
     Ok((recorders, fault))
 }
 
-/// The lanes of worker `number`: one for each stream that has slots in its hand; and its slots, numbered as in the hand.
+/// The lanes of worker `number`: one for each stream that has slots in its hand; and its slots, numbered as in the
+/// hand.
 fn make_lanes<'a>(room: &'a Room, number: usize, hands: &[Vec<usize>]) -> (Vec<usize>, Vec<Lane<'a>>, Vec<Flight>) {
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
     for (slot, stream) in hands[number].iter().enumerate() {

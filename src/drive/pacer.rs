@@ -1,7 +1,7 @@
 //! When the operations of a stream are due: arithmetic on time.
 //!
-//! Goes in: a load and the time now. Comes out: due times. In a closed loop an operation is due as soon as the one before
-//! it is over: what the tool itself takes to issue it counts as response time, so Little's law holds.
+//! Goes in: a load and the time now. Comes out: due times. In a closed loop an operation is due as soon as the one
+//! before it is over: what the tool itself takes to issue it counts as response time, so Little's law holds.
 //! An open loop has due times of its own; all workers of a stream take them from one queue, because cutting
 //! the rate per worker would measure the tool's own queues.
 

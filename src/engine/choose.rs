@@ -18,17 +18,14 @@ pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn En
     match name {
         "psync" => Ok((Box::new(Psync::new(clock, volume)), None)),
         "libaio" => Ok((Box::new(Libaio::new(clock, volume)), None)),
-        "uring" => Uring::new(clock, volume, lengths)
-            .map(|engine| (Box::new(engine) as Box<dyn Engine>, None))
-            .map_err(|(_, error)| error),
-        "auto" => Ok(Uring::new(clock.clone(), volume, lengths).map_or_else(
-            |(volume, error)| {
-                let (Error::Asked { what, cure } | Error::Failed { what, cure }) = error;
+        "uring" => Ok((Box::new(Uring::new(clock, volume, lengths)?), None)),
+        "auto" => match Uring::granted(lengths.len()) {
+            Ok(()) => Ok((Box::new(Uring::new(clock, volume, lengths)?), None)),
+            Err(Error::Asked { what, cure } | Error::Failed { what, cure }) => {
                 let finding = Finding::doubt("engine", format!("{what}; libaio is used instead"), cure);
-                (Box::new(Libaio::new(clock, volume)) as Box<dyn Engine>, Some(finding))
-            },
-            |engine| (Box::new(engine) as Box<dyn Engine>, None),
-        )),
+                Ok((Box::new(Libaio::new(clock, volume)), Some(finding)))
+            }
+        },
         _ => Err(Error::asked(format!("there is no engine '{name}'"), "take auto, uring, libaio or psync")),
     }
 }

@@ -4,8 +4,9 @@
 //! Comes out: leave to write, or the reason why not and its cure. It opens read-only and changes nothing.
 //!
 //! Refused whatever was said: what is in use (mounted, swap, part of an array or of a logical volume, behind a loop
-//! device, held open by another process), and what carries a filesystem, a partition table or a database. What Rigel
-//! made itself may be written. Everything else may be written if its path was given twice.
+//! device, held open by another process), what carries a filesystem, a partition table or a database, and what lies
+//! among the files of a database or of the system. What Rigel made itself may be written. Everything else may be
+//! written if its path was given twice.
 //!
 //! Must be asked before the target is opened: it takes a descriptor of our own for a reason to look less closely.
 
@@ -46,8 +47,8 @@ pub fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Notes on a file that Rigel has just made that it did. A filesystem without extended attributes keeps no note; the file
-/// must then be named twice like any other.
+/// Notes on a file that Rigel has just made that it did. A filesystem without extended attributes keeps no note; the
+/// file must then be named twice like any other.
 pub(super) fn mark(file: &File) {
     if let Ok(facts) = file.metadata() {
         let value = facts.ino().to_string();
@@ -110,8 +111,7 @@ impl Target<'_> {
     fn refuse_swap(&self) -> Result<(), Error> {
         let swaps = std::fs::read("/proc/swaps").unwrap_or_default();
         for line in swaps.split(|byte| *byte == b'\n').skip(1) {
-            let Some(field) = line.split(|byte| byte.is_ascii_whitespace()).next().filter(|field| !field.is_empty())
-            else {
+            let Some(field) = line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()) else {
                 continue;
             };
             let swap = unescape(field);
@@ -157,8 +157,8 @@ impl Target<'_> {
     }
 
     fn refuse_held(&self) -> Result<(), Error> {
-        // udev looks into a device for a moment whenever somebody has closed it, and a child between fork and exec holds
-        // its parent's files: what is held half a second later is held.
+        // udev looks into a device for a moment whenever somebody has closed it, and a child between fork and exec
+        // holds its parent's files: what is held half a second later is held.
         const LOOKS: u32 = 6;
         let clock = Clock::real();
         let mut held = self.held();
@@ -193,9 +193,9 @@ impl Target<'_> {
         }
         // Processes of other users and of other containers cannot be seen; the kernel knows of them.
         match self.kind {
-            FileKind::Device => {
-                self.claimed_by_kernel().then(|| "the kernel, or by a process that claims it for itself".into())
-            }
+            FileKind::Device => self
+                .claimed_by_kernel()
+                .then(|| "the kernel: mounted in another container, part of an array, or claimed by a process".into()),
             FileKind::File if open_here => None,
             FileKind::File => self.open_elsewhere().then(|| "a process that cannot be seen from here".into()),
         }
@@ -222,19 +222,26 @@ impl Target<'_> {
         }
     }
 
-    /// An exclusive open of a block device fails while it is mounted, in an array, in use as swap, or claimed otherwise,
-    /// in whichever container.
+    /// An exclusive open of a block device fails while it is mounted, in an array, in use as swap, or claimed
+    /// otherwise, in whichever container.
     fn claimed_by_kernel(&self) -> bool {
         let exclusive = libc::O_EXCL | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let opened = OpenOptions::new().read(true).custom_flags(exclusive).open(self.path);
         opened.is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// The kernel lends a file for writing only to the one process that has it open. Where it does not lend at all
-    /// (another owner, a network filesystem) nothing is learnt.
+    /// The kernel lends a file for writing only to the one process that has it open, or mapped. Where it does not lend
+    /// at all, to another than the owner for one, nothing is learnt.
     fn open_elsewhere(&self) -> bool {
         const F_SETLEASE: libc::c_int = 1024;
+        // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS wherever the server has
+        // not handed the file over.
+        const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
         let Ok(file) = open(self.path) else { return false };
+        let filesystem = rustix::fs::fstatfs(&file).map_or(0, |facts| u64::try_from(facts.f_type).unwrap_or(0));
+        if !LENDERS.contains(&filesystem) {
+            return false;
+        }
         let descriptor = file.as_fd().as_raw_fd();
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         let lent = unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_WRLCK) };
@@ -274,12 +281,21 @@ impl Target<'_> {
         Err(self.refusal(format!("carries {found}"), cure))
     }
 
-    /// A file that lies among a database's files belongs to it, whatever is in it.
+    /// A file that lies among the files of a database or of the system belongs to it, whatever is in it.
     fn refuse_place(&self, facts: &Metadata) -> Result<(), Error> {
+        // Nobody keeps a file to measure on there, and the kernel's own files act on what is written to them.
+        const SYSTEM: [&str; 10] =
+            ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
         if self.kind == FileKind::Device || facts.nlink() == 0 {
             return Ok(());
         }
         let Ok(place) = std::fs::canonicalize(self.path) else { return Ok(()) };
+        if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
+            return Err(self.refusal(
+                format!("lies in {system}, which belongs to the system"),
+                "name a file or a directory on the storage to be measured",
+            ));
+        }
         for directory in place.ancestors().skip(1) {
             if let Some(database) = database_in(directory) {
                 return Err(self.refusal(

@@ -124,7 +124,8 @@ impl LibaioSession<'_> {
         if self.collected.is_empty() {
             return;
         }
-        // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the session.
+        // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the
+        // session.
         let result = check(unsafe {
             libc::syscall(libc::SYS_io_submit, self.context, self.collected.len(), self.collected.as_ptr())
         });

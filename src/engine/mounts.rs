@@ -19,7 +19,7 @@ pub(super) struct Mount {
     pub(super) filesystem: String,
     /// What is mounted: for most filesystems on disks, the path of a block device.
     pub(super) source: PathBuf,
-    /// Options of the mount, then those of the filesystem.
+    /// Options of the mount, then those of the filesystem, each once.
     pub(super) options: String,
 }
 
@@ -30,7 +30,8 @@ pub(super) fn mounts() -> Vec<Mount> {
         .unwrap_or_default()
 }
 
-/// The mount that the file of device number `device` at `path` lies in: by its `id` if known, else the longest path that fits.
+/// The mount that the file of device number `device` at `path` lies in: by its `id` if known, else the longest path
+/// that fits.
 pub(super) fn mount_of<'a>(mounts: &'a [Mount], id: Option<u64>, device: (u32, u32), path: &Path) -> Option<&'a Mount> {
     let by_id = id.and_then(|id| mounts.iter().find(|mount| mount.id == id));
     // Later lines cover earlier ones, and `max_by_key` takes the last of the longest.
@@ -48,14 +49,15 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let id = text(fields.next()?).parse().ok()?;
     let device = parse_device_number(&text(fields.nth(1)?))?;
     let point = unescape(fields.nth(1)?);
-    let options = text(fields.next()?);
+    let mut options = text(fields.next()?);
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let filesystem = text(fields.next()?);
     let source = unescape(fields.next()?);
-    let options = match fields.next() {
-        Some(more) if !more.is_empty() => format!("{options},{}", text(more)),
-        _ => options,
-    };
+    for option in text(fields.next().unwrap_or_default()).split(',') {
+        if !option.is_empty() && !options.split(',').any(|known| known == option) {
+            options = format!("{options},{option}");
+        }
+    }
     Some(Mount { id, device, point, filesystem, source, options })
 }
 
@@ -91,7 +93,7 @@ mod tests {
             parse_line(b"36 35 98:0 /sub /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw,errors=x").unwrap();
         assert_eq!((mount.id, mount.device), (36, (98, 0)));
         assert_eq!((mount.point, mount.source), ("/mnt/a b".into(), "/dev/root".into()));
-        assert_eq!((mount.filesystem.as_str(), mount.options.as_str()), ("ext3", "rw,noatime,rw,errors=x"));
+        assert_eq!((mount.filesystem.as_str(), mount.options.as_str()), ("ext3", "rw,noatime,errors=x"));
         assert_eq!(parse_line(b"22 27 0:21 / /proc rw - proc proc rw").unwrap().filesystem, "proc");
     }
 

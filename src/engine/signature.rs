@@ -1,8 +1,8 @@
 //! What the bytes of a file or device show it to be: a filesystem, a partition table, a database's file.
 //!
 //! Goes in: the first and the last bytes. Comes out: the name of what they belong to, with its article, or nothing.
-//! It reads no target itself. Random bytes are taken for something with a probability below 1 in 10^9, all tests together:
-//! every test compares five bytes or more, or four and further fields that must agree.
+//! It reads no target itself. Random bytes are taken for something with a probability below 1 in 10^9, all tests
+//! together: every test compares five bytes or more, or four and further fields that must agree.
 
 use crate::model::{KIB, MIB};
 
@@ -306,8 +306,9 @@ fn postgres_log(ends: &Ends) -> Option<&'static str> {
     (magic && sizes).then_some("a PostgreSQL log segment")
 }
 
-/// A page of a table or index. It has no magic number: size and version, flags, and the order of the three pointers into
-/// it must agree, which random bytes do once in 2·10^12. The first page may be new and all zeros, so a few are tried.
+/// A page of a table or index. It has no magic number: size and version, flags, and the order of the three pointers
+/// into it must agree, which random bytes do once in 2·10^12. The first page may be new and all zeros, so a few are
+/// tried.
 fn postgres_page(ends: &Ends) -> Option<&'static str> {
     (0..16).any(|page| is_postgres_page(ends, page * 8 * KIB).unwrap_or(false)).then_some(POSTGRES)
 }
@@ -356,7 +357,8 @@ fn disk_image(ends: &Ends) -> Option<&'static str> {
     }
 }
 
-/// A master boot record: its mark of two bytes, and four entries of which each is empty or plausible, and one is not empty.
+/// A master boot record: its mark of two bytes, and four entries of which each is empty or plausible, and one is not
+/// empty.
 fn partition_table(ends: &Ends) -> Option<&'static str> {
     if !ends.has(510, b"\x55\xaa") {
         return None;

@@ -1,4 +1,5 @@
-//! A storage device as a queueing model on virtual time: an hour of it takes a second, and its answers are known beforehand.
+//! A storage device as a queueing model on virtual time: an hour of it takes a second, and its answers are known
+//! beforehand.
 //!
 //! Operations queue, first come first served, for `servers` equal servers. With exponential service times and a
 //! Poisson load that is the M/M/c queue. Stalls stop every server; an operation being served goes on afterwards.
@@ -135,11 +136,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn work_takes_its_time_and_the_stalls_on_the_way(start in 0u64..1000, work in 1u64..1000, stall in 1u64..50, working in 1u64..50) {
+        fn work_takes_its_time_and_the_stalls_on_the_way(
+            start in 0u64..1000, work in 1u64..1000, stall in 1u64..50, working in 1u64..50,
+        ) {
             let spec: SimSpec = format!("1,1us,stall={stall}ns/{}ns", stall + working).parse().unwrap();
             let sim = Sim::new(spec, 1);
             let clock = sim.clock();
-            let session = SimSession { spec: &spec, clock: &clock, rng: Rng::new(1, 1), free_at: BinaryHeap::new(), outstanding: BinaryHeap::new() };
+            let (free_at, outstanding) = (BinaryHeap::new(), BinaryHeap::new());
+            let session = SimSession { spec: &spec, clock: &clock, rng: Rng::new(1, 1), free_at, outstanding };
             let end = session.end_of_work(Nanos(start), Nanos(work)).0;
             // Nanosecond by nanosecond: a server works in every one that lies in no stall.
             let worked = (start..end).filter(|at| at % (stall + working) < working).count() as u64;

@@ -13,8 +13,8 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Most operations outstanding in one ring: half of the kernel's limit for a ring's entries, so that the completion ring,
-/// twice as long, fits too.
+/// Most operations outstanding in one ring: half of the kernel's limit for a ring's entries, so that the completion
+/// ring, twice as long, fits too.
 pub const SLOTS_MAX: usize = 16_384;
 
 /// Ways to set up a ring, best first.
@@ -41,6 +41,21 @@ impl Setup {
             Setup::CooperativeTaskRun => "cooperative task run",
             Setup::Plain => "plain ring",
         }
+    }
+
+    /// The best way that the kernel grants, and a ring made so.
+    fn best(slots: usize) -> Result<(Self, IoUring), Error> {
+        let mut refused = String::new();
+        for setup in SETUPS {
+            match setup.build(slots) {
+                Ok(ring) => return Ok((setup, ring)),
+                Err(error) => refused = error.to_string(),
+            }
+        }
+        Err(Error::failed(
+            format!("io_uring cannot be used here: {refused}"),
+            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or take --engine libaio",
+        ))
     }
 
     fn build(self, slots: usize) -> std::io::Result<IoUring> {
@@ -73,29 +88,27 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// `io_uring` on `volume`. A trial ring with slots for `lengths`, the most that will be asked for, finds out what the
-    /// kernel grants.
+    /// Whether the kernel grants a ring of `slots`.
     ///
     /// # Errors
-    /// `io_uring` is forbidden or absent; the volume is handed back for another engine.
-    pub fn new(clock: Clock, volume: Volume, lengths: &[u32]) -> Result<Self, (Volume, Error)> {
-        let mut refused = None;
-        for setup in SETUPS {
-            match setup.build(lengths.len()) {
-                Ok(ring) => {
-                    let files = register_files(&ring, &volume);
-                    let buffers = register_buffers(&ring, &Buffers::new(lengths), lengths.len());
-                    return Ok(Self { volume, clock, setup, files, buffers });
-                }
-                Err(error) => refused = Some(error),
-            }
-        }
-        let why = refused.map_or_else(String::new, |error| error.to_string());
-        let error = Error::failed(
-            format!("io_uring cannot be used here: {why}"),
-            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or measure with --engine libaio",
-        );
-        Err((volume, error))
+    /// `io_uring` is forbidden or absent.
+    pub fn granted(slots: usize) -> Result<(), Error> {
+        Setup::best(slots).map(drop)
+    }
+
+    /// `io_uring` on `volume`. A trial ring with slots for `lengths`, the most that will be asked for, finds out what
+    /// the kernel grants.
+    ///
+    /// # Errors
+    /// `io_uring` is forbidden or absent.
+    pub fn new(clock: Clock, volume: Volume, lengths: &[u32]) -> Result<Self, Error> {
+        let (setup, ring) = Setup::best(lengths.len())?;
+        let files = register_files(&ring, &volume);
+        let trial = Buffers::new(lengths);
+        let buffers = register_buffers(&ring, &trial, lengths.len());
+        // The ring goes first: the kernel holds the buffers until then.
+        drop(ring);
+        Ok(Self { volume, clock, setup, files, buffers })
     }
 }
 
@@ -221,8 +234,8 @@ impl UringSession<'_> {
             }
         };
         match result {
-            Ok(submitted) => {
-                self.collected -= submitted.min(self.collected);
+            Ok(told) => {
+                self.collected -= told.min(self.collected);
                 Ok(())
             }
             // Out of time, interrupted, or the kernel is short of memory for now: what is left is told next time.

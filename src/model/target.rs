@@ -159,21 +159,21 @@ fn parse_stall(text: &str) -> Option<Stall> {
 impl fmt::Display for SimSpec {
     /// The form that [`SimSpec::from_str`] reads, with `sim:` before it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sim:{},{}ns", self.servers, self.service.0)?;
+        write!(f, "sim:{},{}", self.servers, self.service.exact())?;
         match self.distribution {
             Distribution::Fixed => write!(f, ",fixed")?,
             Distribution::Exponential => write!(f, ",exponential")?,
         }
         if let Some(bandwidth) = self.bandwidth {
-            write!(f, ",bandwidth={}", bandwidth.0)?;
+            write!(f, ",bandwidth={}", bandwidth.exact())?;
         }
         if let Some(stall) = self.stall {
-            write!(f, ",stall={}ns/{}ns", stall.length.0, stall.period.0)?;
+            write!(f, ",stall={}/{}", stall.length.exact(), stall.period.exact())?;
         }
         if self.errors != Ratio::ZERO {
             write!(f, ",errors={}", self.errors.get())?;
         }
-        write!(f, ",size={}", self.bytes.0)
+        write!(f, ",size={}", self.bytes.exact())
     }
 }
 

@@ -86,6 +86,16 @@ impl fmt::Display for Nanos {
     }
 }
 
+impl Nanos {
+    /// In the largest unit that needs no fraction, such as `1500us`: what [`Nanos::from_str`] reads back exactly.
+    #[must_use]
+    pub fn exact(self) -> String {
+        let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+        let whole = units.iter().find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
+        whole.map_or_else(|| format!("{}ns", self.0), |(unit, size)| format!("{}{unit}", self.0 / size))
+    }
+}
+
 impl FromStr for Nanos {
     type Err = Error;
 
@@ -125,6 +135,16 @@ impl fmt::Display for Bytes {
             Some((unit, size)) if self.0.is_multiple_of(*size) => write!(f, "{} {unit}", self.0 / size),
             Some((unit, size)) => write!(f, "{:.1} {unit}", self.0 as f64 / *size as f64),
         }
+    }
+}
+
+impl Bytes {
+    /// In the largest binary unit that needs no fraction, such as `4GiB`: what [`Bytes::from_str`] reads back exactly.
+    #[must_use]
+    pub fn exact(self) -> String {
+        let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+        let whole = units.iter().find(|(_, size)| self.0 > 0 && self.0.is_multiple_of(*size));
+        whole.map_or_else(|| self.0.to_string(), |(unit, size)| format!("{}{unit}", self.0 / size))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::model::{Bytes, Host, KIB, LimitFacts};
 use rustix::process::{Resource, getrlimit};
 
-/// What this machine is. Takes some 30 µs, most of them to time the clock.
+/// What this machine is. Takes some 100 µs, a quarter of them to time the clock.
 #[must_use]
 pub fn host() -> Host {
     let system = rustix::system::uname();

@@ -3,6 +3,7 @@
 //! Goes in: a request in the words of its method. Comes out: the points to run, in order, and what the method says
 //! about them beforehand (how many, how long). A plan opens nothing, measures nothing and reads no clock.
 
+pub mod lun;
 pub mod orion;
 
 pub use orion::OrionRequest;

@@ -1,15 +1,13 @@
 //! The plan of Orion: a matrix of small loads (columns) by large loads (rows), each cell a data point.
 //!
 //! Goes in: [`OrionRequest`], which is what Orion's options mean once their defaults are filled in, and the shape of
-//! the volume. Comes out: levels, cells in running order, estimates and [`Point`]s; also what a LUN file says.
+//! the volume. Comes out: levels, cells in running order, estimates and [`Point`]s.
 //! Opens no file. `docs/methods/orion.md` says where each rule comes from.
 
 use crate::model::{Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio};
 use crate::model::{Stream, Until, WarmUp};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 
 /// The class of the small I/Os.
 pub const SMALL: &str = "small";
@@ -650,63 +648,6 @@ fn seed_of(seed: u64, cell: Coordinates) -> u64 {
     seed ^ packed.wrapping_mul(0xda94_2042_e4dd_58b5)
 }
 
-/// Where the list of targets of `testname` may lie, in the order to try.
-///
-/// Orion always appends `.lun`, even to a name that ends in it. Who types the whole file name means that file, so it
-/// is tried second.
-#[must_use]
-pub fn lun_candidates(testname: &str) -> Vec<PathBuf> {
-    let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];
-    if is_lun_name(testname) {
-        candidates.push(PathBuf::from(testname));
-    }
-    candidates
-}
-
-/// What to say about the list that was found at `found`; none where it is the one that Orion would have read.
-#[must_use]
-pub fn lun_remark(testname: &str, found: &Path) -> Option<String> {
-    (is_lun_name(testname) && found == Path::new(testname)).then(|| {
-        format!("-testname {testname}: reads {testname}; Orion would look for {testname}.lun (-testname takes no .lun)")
-    })
-}
-
-fn is_lun_name(testname: &str) -> bool {
-    Path::new(testname).extension().is_some_and(|extension| extension == "lun")
-}
-
-/// The targets that a LUN file lists: one a line, without spaces at either end; blank lines and lines that begin with
-/// `#` are skipped. `path` is for messages.
-///
-/// # Errors
-/// The list is empty, or names a target twice.
-pub fn parse_lun(text: &str, path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut members = Vec::new();
-    // Some editors begin a file with a byte order mark, which is no part of a name.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    for (index, line) in text.lines().enumerate() {
-        let name = line.trim();
-        if name.is_empty() || name.starts_with('#') {
-            continue;
-        }
-        if let Some(first) = lines.insert(name, index + 1) {
-            return Err(Error::asked(
-                format!("'{}' lists '{name}' twice, in lines {first} and {}", path.display(), index + 1),
-                "remove one of them: a target counts once",
-            ));
-        }
-        members.push(PathBuf::from(name));
-    }
-    if members.is_empty() {
-        return Err(Error::asked(
-            format!("'{}' lists no target", path.display()),
-            "write one file or device a line, such as /dev/sdb",
-        ));
-    }
-    Ok(members)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -895,30 +836,6 @@ mod tests {
                 "-size_large has no effect here: no large I/O is made",
             ]
         );
-    }
-
-    #[test]
-    fn a_lun_file_may_have_comments_blanks_and_carriage_returns() {
-        let text = "\u{feff}# disks\r\n /dev/sdb \r\n\r\n/data/with space\t\n";
-        let members = parse_lun(text, Path::new("t.lun")).unwrap();
-        assert_eq!(members, [PathBuf::from("/dev/sdb"), PathBuf::from("/data/with space")]);
-    }
-
-    #[test]
-    fn a_lun_file_that_is_empty_or_names_a_target_twice_is_refused() {
-        let error = parse_lun("# nothing\n\n", Path::new("t.lun")).unwrap_err();
-        assert!(error.to_string().contains("'t.lun' lists no target"), "{error}");
-        let error = parse_lun("/a\n/b\n\n/a \n", Path::new("t.lun")).unwrap_err();
-        assert!(error.to_string().contains("'/a' twice, in lines 1 and 4"), "{error}");
-    }
-
-    #[test]
-    fn a_name_that_ends_in_lun_finds_both() {
-        assert_eq!(lun_candidates("t"), [PathBuf::from("t.lun")]);
-        assert_eq!(lun_candidates("/x/t.lun"), [PathBuf::from("/x/t.lun.lun"), PathBuf::from("/x/t.lun")]);
-        assert_eq!(lun_remark("t", Path::new("t.lun")), None);
-        assert_eq!(lun_remark("t.lun", Path::new("t.lun.lun")), None);
-        assert!(lun_remark("t.lun", Path::new("t.lun")).is_some());
     }
 
     #[test]

@@ -440,7 +440,7 @@ mod tests {
             ops in prop::collection::vec((0u64..10_000, 0u64..3_000, any::<bool>(), any::<bool>(), 0usize..3), 0..200)
         ) {
             let mut alone = Recorder::new(false, &Kind::ALL);
-            let mut split = [Recorder::new(false, &Kind::ALL), Recorder::new(false, &Kind::ALL), Recorder::new(false, &Kind::ALL)];
+            let mut split: [Recorder; 3] = std::array::from_fn(|_| Recorder::new(false, &Kind::ALL));
             alone.measure_from(Nanos(0));
             split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
             for (due, took, write, fails, worker) in &ops {

@@ -54,10 +54,12 @@ pub fn csv(run: &Run) -> String {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
             let _ = write!(text, "{},{},{},{},", point.small, point.large, class.name, class.io_bytes);
-            let _ = write!(text, "{},{},{failed},{:.2},{:.3},", class.outstanding, class.done, class.iops, class.mib_per_s);
+            let _ =
+                write!(text, "{},{},{failed},{:.2},{:.3},", class.outstanding, class.done, class.iops, class.mib_per_s);
             match class.latency {
                 Some(l) => {
-                    let figures = [l.mean_us, l.deviation_us, l.min_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us];
+                    let figures =
+                        [l.mean_us, l.deviation_us, l.min_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us];
                     figures.iter().for_each(|figure| {
                         let _ = write!(text, "{figure:.3},");
                     });

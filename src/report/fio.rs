@@ -20,7 +20,10 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         Target::Paths { members, .. } => members.clone(),
         Target::Scratch { keep: true, .. } => header.facts.members.iter().map(|member| member.path.clone()).collect(),
         Target::Scratch { .. } => {
-            return Err(Error::asked("the scratch file of this run is gone", "measure with --keep, and fio has a file to read"));
+            return Err(Error::asked(
+                "the scratch file of this run is gone",
+                "measure with --keep, and fio has a file to read",
+            ));
         }
         Target::Sim(_) | Target::Null { .. } => {
             return Err(Error::asked(format!("fio has no target '{}'", header.target), "measure a file or a device"));
@@ -33,7 +36,11 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         let sequential = match stream.pattern {
             Pattern::Uniform => "",
             Pattern::Sequential { start } => {
-                let _ = writeln!(text, "# fio does not wrap at the end of the file: it begins again here\noffset={}", start * u64::from(stream.length));
+                let _ = writeln!(
+                    text,
+                    "# fio does not wrap at the end of the file: it begins again here\noffset={}",
+                    start * u64::from(stream.length)
+                );
                 "sequential"
             }
         };

@@ -1,0 +1,101 @@
+//! Orion's list of targets: the LUN file.
+//!
+//! Goes in: a test's name, the text of a file. Comes out: where the list may lie, and the targets in it. Opens no file.
+
+use crate::model::Error;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the list of targets of `testname` may lie, in the order to try.
+///
+/// Orion always appends `.lun`, even to a name that ends in it. Who types the whole file name means that file, so it
+/// is tried second.
+#[must_use]
+pub fn candidates(testname: &str) -> Vec<PathBuf> {
+    let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];
+    if is_lun_name(testname) {
+        candidates.push(PathBuf::from(testname));
+    }
+    candidates
+}
+
+/// What to say about the list that was found at `found`; none where it is the one that Orion would have read.
+#[must_use]
+pub fn remark(testname: &str, found: &Path) -> Option<String> {
+    (is_lun_name(testname) && found == Path::new(testname)).then(|| {
+        format!("-testname {testname}: reads {testname}; Orion would look for {testname}.lun (-testname takes no .lun)")
+    })
+}
+
+fn is_lun_name(testname: &str) -> bool {
+    Path::new(testname).extension().is_some_and(|extension| extension == "lun")
+}
+
+/// The targets that a LUN file lists: one a line, without spaces at either end; blank lines and lines that begin with
+/// `#` are skipped. `path` is for messages.
+///
+/// # Errors
+/// The list is empty, or names a target twice.
+pub fn parse(text: &str, path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut members = Vec::new();
+    // Some editors begin a file with a byte order mark, which is no part of a name.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (index, line) in text.lines().enumerate() {
+        let name = line.trim();
+        if name.is_empty() || name.starts_with('#') {
+            continue;
+        }
+        if let Some(first) = lines.insert(name, index + 1) {
+            return Err(Error::asked(
+                format!("'{}' lists '{name}' twice, in lines {first} and {}", path.display(), index + 1),
+                "remove one of them: a target counts once",
+            ));
+        }
+        members.push(PathBuf::from(name));
+    }
+    if members.is_empty() {
+        return Err(Error::asked(
+            format!("'{}' lists no target", path.display()),
+            "write one file or device a line, such as /dev/sdb",
+        ));
+    }
+    Ok(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn a_lun_file_may_have_comments_blanks_and_carriage_returns() {
+        let text = "\u{feff}# disks\r\n /dev/sdb \r\n\r\n/data/with space\t\n";
+        let members = parse(text, Path::new("t.lun")).unwrap();
+        assert_eq!(members, [PathBuf::from("/dev/sdb"), PathBuf::from("/data/with space")]);
+    }
+
+    #[test]
+    fn a_lun_file_that_is_empty_or_names_a_target_twice_is_refused() {
+        let error = parse("# nothing\n\n", Path::new("t.lun")).unwrap_err();
+        assert!(error.to_string().contains("'t.lun' lists no target"), "{error}");
+        let error = parse("/a\n/b\n\n/a \n", Path::new("t.lun")).unwrap_err();
+        assert!(error.to_string().contains("'/a' twice, in lines 1 and 4"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_ends_in_lun_finds_both() {
+        assert_eq!(candidates("t"), [PathBuf::from("t.lun")]);
+        assert_eq!(candidates("/x/t.lun"), [PathBuf::from("/x/t.lun.lun"), PathBuf::from("/x/t.lun")]);
+        assert_eq!(remark("t", Path::new("t.lun")), None);
+        assert_eq!(remark("t.lun", Path::new("t.lun.lun")), None);
+        assert!(remark("t.lun", Path::new("t.lun")).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+            let _ = parse(&text, Path::new("t.lun"));
+        }
+    }
+}
