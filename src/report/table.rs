@@ -17,6 +17,9 @@ pub fn text(run: &Run) -> String {
     let (done, planned) = (summaries.len(), header.points.len());
     let _ = writeln!(text, "{done} of {planned} data points, Rigel {}\n", header.version);
     text.push_str(&points(&summaries));
+    text.push('\n');
+    text.push_str(&coverage(&summaries));
+    text.push_str(&witness(&summaries));
     text.push_str(&findings(header.findings.iter().chain(summaries.iter().flat_map(|summary| &summary.findings))));
     if run.cut {
         text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
@@ -87,6 +90,19 @@ pub fn coverage(summaries: &[PointSummary]) -> String {
         let _ = writeln!(text, ", in {} of {} slices of the volume", coverage.slices_touched, coverage.slices);
     }
     text
+}
+
+/// What the kernel counted on the devices below, over all points; empty where it cannot be told.
+#[must_use]
+pub fn witness(summaries: &[PointSummary]) -> String {
+    let witnesses = summaries.iter().filter_map(|summary| summary.witness);
+    let (device, asked) =
+        witnesses.fold((0, 0), |(device, asked), witness| (device + witness.device_bytes, asked + witness.asked_bytes));
+    if asked == 0 {
+        return String::new();
+    }
+    let share = device as f64 / asked as f64 * 100.0;
+    format!("the kernel counted {share:.1} % of the bytes asked for on the devices below\n")
 }
 
 /// The findings, worst first, each with its cure; empty if there are none. Findings that recur are told once.
