@@ -157,6 +157,9 @@ impl Bench {
         let map = VolumeMap::new(&sizes, layout, request.grain)?;
         let member_starts = (0..sizes.len()).map(|index| map.start_of(index)).collect();
         let points = plan(&Shape { member_starts, usable: map.usable() });
+        if !buffered {
+            refuse_unaligned(&points, &look.target.members)?;
+        }
         let volume = Volume::open(paths, map, Access { write: request.writes, direct: !buffered })?;
         let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths =
@@ -254,6 +257,24 @@ impl Bench {
         record.samples = samples;
         Ok(record)
     }
+}
+
+/// Direct I/O of a length that a member's device cannot do would fail, every one.
+fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Error> {
+    for stream in points.iter().flat_map(|point| &point.streams) {
+        if let Some(member) = members.iter().find(|member| !stream.length.is_multiple_of(member.alignment)) {
+            let (length, alignment) = (Bytes(stream.length.into()), Bytes(member.alignment.into()));
+            return Err(Error::asked(
+                format!(
+                    "{} I/Os of {length} are not a multiple of {alignment}, the block of '{}'",
+                    stream.name,
+                    member.path.display()
+                ),
+                "make them a multiple of it, or go through the page cache with --buffered",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The first refusal among `findings`, unless it is of holes and they are allowed.

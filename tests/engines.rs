@@ -17,6 +17,7 @@ use rigel::model::{
     Until, WarmUp,
 };
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::AtomicBool;
 
 const BLOCK: u32 = 8192;
@@ -179,4 +180,48 @@ fn an_engine_says_what_it_is() {
         assert!(engine.usable() >= BLOCKS * u64::from(BLOCK), "{}", engine.name());
         assert!(engine.slots_max() > 0);
     }
+}
+
+/// Makes `io_uring_setup` fail with EPERM in this process, as containers do, by a seccomp filter.
+fn forbid_io_uring() -> std::io::Result<()> {
+    const LOAD_SYSCALL_NUMBER: libc::sock_filter = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let program = [
+        LOAD_SYSCALL_NUMBER,
+        libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::try_from(libc::SYS_io_uring_setup).unwrap_or(0) },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | 1 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+    ];
+    let filter = libc::sock_fprog { len: 4, filter: program.as_ptr().cast_mut() };
+    // SAFETY: plain system calls; the filter is copied by the kernel before this returns.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[test]
+fn where_io_uring_is_forbidden_libaio_is_used_and_that_is_said() {
+    let file = scratch_file("contract-forbidden", BLOCKS * u64::from(BLOCK));
+    let out = common::scratch_directory().join(format!("forbidden-{}", std::process::id()));
+    let rigel = |engine: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rigel"));
+        command.args(["orion", "-run", "advanced", "-matrix", "point", "-num_small", "2", "-num_large", "0"]);
+        command.args(["-duration", "1", "-size_large", "8", "--json", "--no-progress", "--engine", engine]);
+        command.arg("--target").arg(&file.path).arg("--out").arg(&out);
+        // SAFETY: the closure makes two system calls and allocates nothing.
+        unsafe { command.pre_exec(forbid_io_uring) };
+        command.output().unwrap()
+    };
+    let answer = rigel("auto");
+    std::fs::remove_dir_all(&out).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(report["engine_about"].as_str().unwrap().starts_with("libaio"), "{report}");
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["name"] == "engine"), "{findings:?}");
+    assert!(report["points"][0]["classes"][0]["done"].as_u64().unwrap() > 0);
+    let answer = rigel("uring");
+    assert_eq!(answer.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&answer.stderr).contains("io_uring cannot be used here"), "{answer:?}");
+    assert!(!out.exists(), "nothing is left behind");
 }

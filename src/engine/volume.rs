@@ -3,7 +3,7 @@
 use super::layout::VolumeMap;
 use crate::model::Error;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The files of a volume, open, and the arithmetic that finds a byte in them.
@@ -61,7 +61,11 @@ impl Volume {
 
 fn open_file(path: &Path, access: Access) -> Result<File, Error> {
     let direct = if access.direct { libc::O_DIRECT } else { 0 };
-    let open = |flags| OpenOptions::new().read(true).write(access.write).custom_flags(direct | flags).open(path);
+    // A device that is to be written is held exclusively: from here on nobody can mount it.
+    let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let exclusive = if access.write && is_device { libc::O_EXCL } else { 0 };
+    let open =
+        |flags| OpenOptions::new().read(true).write(access.write).custom_flags(direct | exclusive | flags).open(path);
     // Without the time of last access: reading must not write. Only the owner may ask for that, so others go without.
     open(libc::O_NOATIME).or_else(|_| open(0)).map_err(|error| {
         let (how, cure) = match error.raw_os_error() {
