@@ -198,7 +198,10 @@ fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// The run in a journal's `text`; `path` is for messages only.
-fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
+///
+/// # Errors
+/// The text is of a later format, or damaged anywhere but in its last line.
+pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
     let damaged = |number: usize, why: &str| {
         Error::failed(
             format!("'{}' line {number} is damaged: {why}", path.display()),

@@ -78,7 +78,8 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
 pub fn estimate_line(request: &OrionRequest) -> String {
     let (range, points) = (request.estimate_seconds(), request.cells().len());
     let warming = if request.cache_size.is_some_and(|mib| mib > 0) { ", and the reading for -cache_size" } else { "" };
-    format!("{points} data points with their warm-up take {} to {} seconds{warming}.\n", range.start(), range.end())
+    let points = if points == 1 { "1 data point takes".into() } else { format!("{points} data points take") };
+    format!("{points} {} to {} seconds with warm-up{warming}.\n", range.start(), range.end())
 }
 
 /// What `-verbose` prints when the point of `cell` begins. Empty for a cell of another matrix.
@@ -624,7 +625,7 @@ mod tests {
         let lines = verbose_lines(&request, Coordinates { small: 1, large: 0 });
         assert_eq!(lines, "Running point: Small=1, Large=0\nPoint 2 out of 29\n");
         assert_eq!(verbose_lines(&request, Coordinates { small: 1, large: 1 }), "");
-        assert_eq!(estimate_line(&request), "28 data points with their warm-up take 1708 to 1960 seconds.\n");
+        assert_eq!(estimate_line(&request), "28 data points take 1708 to 1960 seconds with warm-up.\n");
     }
 
     /// Mixed cells, writes, failed I/Os, a stopped and a broken point.

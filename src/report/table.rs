@@ -105,30 +105,30 @@ pub fn witness(summaries: &[PointSummary]) -> String {
     format!("the kernel counted {share:.1} % of the bytes asked for on the devices below\n")
 }
 
-/// The findings, worst first, each with its cure; empty if there are none. Findings that recur are told once.
+/// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings that
+/// recur are told once.
 #[must_use]
 pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut sorted: Vec<&Finding> = findings.collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let mut text = String::new();
+    let (mut doubts, mut notes) = (String::new(), String::new());
     for (index, finding) in sorted.iter().enumerate() {
         if sorted[..index].iter().any(|before| before.name == finding.name) {
             continue;
         }
         let others = sorted[index + 1..].iter().filter(|other| other.name == finding.name).count();
-        let word = match finding.severity {
-            Severity::Note => "note",
-            Severity::Doubt => "doubt",
-            Severity::Refusal => "refused",
-        };
-        let _ = write!(text, "\n{word}: {}", finding.what);
-        if others > 0 {
-            let _ = write!(text, " (and {others} more of this kind)");
-        }
-        text.push('\n');
-        if !finding.cure.is_empty() {
-            let _ = writeln!(text, "  cure: {}", finding.cure);
+        let more = if others > 0 { format!(" (and {others} more of this kind)") } else { String::new() };
+        match finding.severity {
+            Severity::Note => {
+                let _ = writeln!(notes, "note: {}{more}", finding.what);
+            }
+            Severity::Doubt | Severity::Refusal => {
+                let _ = writeln!(doubts, "\ndoubt: {}{more}\n  cure: {}", finding.what, finding.cure);
+            }
         }
     }
-    text
+    if !notes.is_empty() {
+        notes.insert(0, '\n');
+    }
+    doubts + &notes
 }

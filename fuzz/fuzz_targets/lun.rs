@@ -1,0 +1,11 @@
+//! Whatever stands in a LUN file, it is a list of targets or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rigel::plan::lun;
+
+fuzz_target!(|text: &str| {
+    if let Ok(members) = lun::parse(text, std::path::Path::new("t.lun")) {
+        assert!(!members.is_empty());
+    }
+});

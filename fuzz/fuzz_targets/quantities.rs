@@ -1,0 +1,18 @@
+//! Sizes, durations, shares and models: what is read is printed in a form that is read as the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rigel::model::{Bytes, Nanos, Ratio, SimSpec};
+
+fuzz_target!(|text: &str| {
+    let _ = text.parse::<Ratio>();
+    if let Ok(nanos) = text.parse::<Nanos>() {
+        assert_eq!(nanos.exact().parse(), Ok(nanos));
+    }
+    if let Ok(bytes) = text.parse::<Bytes>() {
+        assert_eq!(bytes.exact().parse(), Ok(bytes));
+    }
+    if let Ok(spec) = text.parse::<SimSpec>() {
+        assert_eq!(spec.to_string().trim_start_matches("sim:").parse(), Ok(spec));
+    }
+});
