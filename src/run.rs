@@ -243,17 +243,19 @@ impl Bench {
     }
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
-        let mut samples: Vec<Sample> = Vec::new();
-        let mut last = None;
+        let mut samples: Vec<Sample> = vec![self.observer.sample(Nanos(0))];
+        let mut due = SAMPLE;
         let mut watch = |live: &Live| {
-            if last.is_none_or(|at: Nanos| live.elapsed >= at.plus(SAMPLE)) {
-                last = Some(live.elapsed);
+            if live.elapsed >= due {
+                due = live.elapsed.plus(SAMPLE);
                 samples.push(self.observer.sample(live.elapsed));
             }
             listen(Event::Live { point, live });
         };
         let mut record = drive::point(self.engine.as_ref(), point, self.workers, stop, &mut watch)?;
-        samples.push(self.observer.sample(record.warm_up.plus(record.measured)));
+        // Waiting for the last operations takes its time as well.
+        let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
+        samples.push(self.observer.sample(end));
         record.samples = samples;
         Ok(record)
     }

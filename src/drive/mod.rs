@@ -44,7 +44,7 @@ pub struct Live<'a> {
 }
 
 /// Called about ten times a second while a point runs, from a thread that measures nothing; takes samples of the host,
-/// shows progress. Not called on virtual time but at the beginning and at the end.
+/// shows progress. On virtual time it is called at the end alone.
 pub type Watch<'a> = dyn FnMut(&Live) + 'a;
 
 /// The names of a point's classes, in the order of its streams.
@@ -195,6 +195,9 @@ type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
 /// Runs a worker for each hand, this thread watching; on virtual time there is one worker and it runs here.
 fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
     let see = |watch: &mut Watch<'_>| {
+        if !room.stage.has_set_off() {
+            return;
+        }
         let from = room.stage.from();
         watch(&Live {
             elapsed: room.clock.now().since(room.stage.origin()),
@@ -202,7 +205,6 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
             classes: &room.live,
         });
     };
-    see(watch);
     let outcomes = if room.clock.is_virtual() {
         vec![worker(room, 0, hands)]
     } else {

@@ -64,6 +64,11 @@ impl Stage {
         });
     }
 
+    /// True once the point began.
+    pub(super) fn has_set_off(&self) -> bool {
+        self.origin.get().is_some()
+    }
+
     /// When the point began; zero before that.
     #[inline]
     pub(super) fn origin(&self) -> Nanos {
