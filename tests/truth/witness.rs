@@ -15,7 +15,7 @@ const SECTOR: u64 = 512;
 
 /// A loop device that is at rest, and what the kernel has of it.
 struct Device {
-    device: Loop,
+    node: Loop,
     name: String,
     /// As the event prints it: `7,3`.
     number: String,
@@ -26,13 +26,13 @@ struct Device {
 
 impl Device {
     fn new(file: Scratch) -> Result<Self, Missing> {
-        let device = Loop::new(&file.path)?;
-        let name = device.0.file_name().unwrap().to_string_lossy().into_owned();
+        let node = Loop::new(&file.path)?;
+        let name = node.0.file_name().unwrap().to_string_lossy().into_owned();
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let (major, minor): (u64, u64) = (major.parse().unwrap(), minor.parse().unwrap());
         let device = Self {
-            device,
+            node,
             name,
             number: format!("{major},{minor}"),
             filter: format!("dev == {}", major << 20 | minor),
@@ -50,7 +50,7 @@ impl Device {
     }
 
     fn path(&self) -> PathBuf {
-        self.device.0.clone()
+        self.node.0.clone()
     }
 
     /// Reads done, reads merged into others, sectors read, and writes done.
@@ -217,7 +217,7 @@ fn each_member_of_a_stripe_set_gets_its_half() {
             );
             assert_eq!((seen[0].len() + seen[1].len()) as u64, record.streams[0].coverage.distinct);
             // Turns are exact; of independent draws a half is a half but for six standard deviations of chance.
-            let chance = if pattern == Pattern::Uniform { (6.0 * (OPS as f64 / 4.0).sqrt()) as u64 } else { 0 };
+            let chance = if pattern == Pattern::Uniform { 6 * (OPS / 4).isqrt() } else { 0 };
             assert!(parts[0].abs_diff(OPS / 2) <= chance, "{name} {pattern:?}: {parts:?}");
         }
         Ok(())
