@@ -143,6 +143,34 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
 }
 
 #[test]
+fn what_was_read_is_never_written() {
+    for number in 0..3 {
+        let file = scratch_file("contract-read-write", BLOCKS * u64::from(BLOCK));
+        std::fs::write(&file.path, vec![0; usize::try_from(BLOCKS).unwrap() * BLOCK as usize]).unwrap();
+        let engine = file_engines(&[&file], WRITE).remove(number);
+        let mut sectors = BTreeSet::new();
+        // Two sessions that do the same: read zeros, then write from the same slot.
+        for session in 0..2 {
+            let (mut session, from) = (engine.open(&[BLOCK]).unwrap(), 10 * session);
+            let mut over = Vec::new();
+            for (done, op) in (1..).zip([op(Kind::Read, from), op(Kind::Write, from + 1)]) {
+                session.submit(0, op).unwrap();
+                while over.len() < done {
+                    session.reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over).unwrap();
+                }
+            }
+            let start = usize::try_from(from + 1).unwrap() * BLOCK as usize;
+            let bytes = std::fs::read(&file.path).unwrap();
+            for sector in bytes[start..start + BLOCK as usize].chunks(512) {
+                let random = sector.chunks(16).all(|bytes| bytes.iter().any(|byte| *byte != 0));
+                assert!(random, "{}: what was read was written", engine.name());
+                assert!(sectors.insert(sector.to_vec()), "{}: a sector was written twice", engine.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
     let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
     let stream = |name: &str, depth| Stream {

@@ -274,9 +274,10 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     }
     let outstanding = f64::from(class.outstanding);
     let off = (class.littles_law - outstanding).abs();
-    // Operations in flight at the edges are counted whole: one round of them is what the law may be off by.
-    let rounds = if outstanding > 0.0 { class.done as f64 / outstanding } else { 0.0 };
-    if record.end == End::Complete && rounds > 1000.0 && off > LITTLE_TOLERANCE * outstanding {
+    // Operations in flight at the edges are counted whole or not at all, and what stalls there may last long: the
+    // longest operation is what the time of each place may be off by.
+    let edge = class.latency.map_or(f64::INFINITY, |latency| latency.max_us / 1e6 / record.measured.as_secs_f64());
+    if record.end == End::Complete && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::doubt(
             "littles-law",
             format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
@@ -386,6 +387,19 @@ mod tests {
     fn a_rate_that_contradicts_its_latency_is_doubted() {
         let mut record = record();
         record.streams[0].loads = vec![Load::Closed { depth: 2 }];
+        assert_eq!(names(&record), ["littles-law"]);
+    }
+
+    #[test]
+    fn a_stall_at_the_edge_is_no_contradiction() {
+        let mut record = record();
+        let latencies = &mut record.streams[0].kinds[0].windows[9].response;
+        // The last of ten thousand operations took 200 ms: most of that lies past the end.
+        latencies.sum += 199_000_000;
+        latencies.max = 200_000_000;
+        assert_eq!(names(&record), Vec::<String>::new());
+        let latencies = &mut record.streams[0].kinds[0].windows[9].response;
+        latencies.sum += 400_000_000;
         assert_eq!(names(&record), ["littles-law"]);
     }
 

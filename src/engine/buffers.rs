@@ -1,6 +1,8 @@
-//! Memory for outstanding operations: one piece a slot, aligned for direct I/O.
+//! Memory for outstanding operations: one piece a slot, aligned for direct I/O; and another to write from where there
+//! are writes. What was read is never written again: it may compress, and two sessions may have read the same.
 
 use crate::clock;
+use crate::model::Kind;
 use crate::workload::content;
 use crate::workload::rng::Rng;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -14,18 +16,21 @@ const ALIGNMENT: usize = 4096;
 pub(super) struct Buffers {
     base: NonNull<u8>,
     layout: Layout,
-    /// Offset and length of each slot's piece.
+    /// Offset and length of each piece: one a slot, then one a slot to write from if there are writes.
     pieces: Vec<(usize, usize)>,
+    slots: usize,
     /// Writes so far: makes every written sector unlike the others.
     serial: u64,
 }
 
 impl Buffers {
-    /// A buffer of each of `lengths`, full of random bytes.
-    pub(super) fn new(lengths: &[u32]) -> Self {
+    /// A buffer of each of `lengths`, and another of each for `writes`, full of random bytes.
+    pub(super) fn new(lengths: &[u32], writes: bool) -> Self {
         let mut end = 0;
+        let again = if writes { lengths } else { &[] };
         let pieces: Vec<_> = lengths
             .iter()
+            .chain(again)
             .map(|length| {
                 let length = *length as usize;
                 let piece = (end, length);
@@ -37,37 +42,48 @@ impl Buffers {
         // SAFETY: the layout's size is not zero.
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        let mut buffers = Self { base, layout, pieces, serial: 0 };
+        let mut buffers = Self { base, layout, pieces, slots: lengths.len(), serial: 0 };
         // Two sessions must never write the same bytes, not even one after the other in the same memory.
         let mut rng = Rng::new(clock::fresh_seed(), base.as_ptr() as u64);
-        for slot in 0..buffers.pieces.len() {
-            content::fill(buffers.piece(slot), &mut rng);
+        for piece in 0..buffers.pieces.len() {
+            content::fill(buffers.piece(piece), &mut rng);
         }
         buffers
     }
 
-    /// Where the buffer of `slot` begins; its address is fixed as long as `self` lives.
-    pub(super) fn address(&self, slot: usize) -> *mut u8 {
-        // SAFETY: the piece lies inside the allocation.
-        unsafe { self.base.as_ptr().add(self.pieces[slot].0) }
+    /// How many pieces there are.
+    pub(super) fn pieces(&self) -> usize {
+        self.pieces.len()
     }
 
-    /// Bytes of the buffer of `slot`.
-    pub(super) fn length(&self, slot: usize) -> usize {
-        self.pieces[slot].1
-    }
-
-    /// The buffer of `slot`. No operation may be outstanding on it.
-    pub(super) fn piece(&mut self, slot: usize) -> &mut [u8] {
-        // SAFETY: the piece lies inside the allocation, overlaps no other, and `self` is borrowed for as long.
-        unsafe { std::slice::from_raw_parts_mut(self.address(slot), self.pieces[slot].1) }
-    }
-
-    /// Makes the content of the buffer of `slot` unlike anything written before.
-    pub(super) fn renew(&mut self, slot: usize, length: u32) {
+    /// The piece for an operation of `kind` in `slot`. For a write its content is made unlike anything written before.
+    pub(super) fn take(&mut self, slot: usize, kind: Kind, length: u32) -> usize {
+        if kind == Kind::Read {
+            return slot;
+        }
+        // A volume that was opened for reading has no pieces to write from, and the kernel refuses the write.
+        let piece = if self.pieces.len() > self.slots { self.slots + slot } else { slot };
         self.serial += 1;
         let serial = self.serial;
-        content::stamp(&mut self.piece(slot)[..length as usize], serial);
+        content::stamp(&mut self.piece(piece)[..length as usize], serial);
+        piece
+    }
+
+    /// Where a piece begins; its address is fixed as long as `self` lives.
+    pub(super) fn address(&self, piece: usize) -> *mut u8 {
+        // SAFETY: the piece lies inside the allocation.
+        unsafe { self.base.as_ptr().add(self.pieces[piece].0) }
+    }
+
+    /// Bytes of a piece.
+    pub(super) fn length(&self, piece: usize) -> usize {
+        self.pieces[piece].1
+    }
+
+    /// The memory of a piece. No operation may be outstanding on it.
+    pub(super) fn piece(&mut self, piece: usize) -> &mut [u8] {
+        // SAFETY: the piece lies inside the allocation, overlaps no other, and `self` is borrowed for as long.
+        unsafe { std::slice::from_raw_parts_mut(self.address(piece), self.pieces[piece].1) }
     }
 }
 

@@ -94,7 +94,7 @@ impl Engine for Libaio {
             volume: &self.volume,
             clock: &self.clock,
             context,
-            buffers: Some(Buffers::new(lengths)),
+            buffers: Some(Buffers::new(lengths, self.volume.is_writable())),
             blocks: vec![ControlBlock::default(); lengths.len()],
             collected: Vec::with_capacity(lengths.len()),
             events: vec![Event::default(); lengths.len()],
@@ -182,14 +182,12 @@ impl Session for LibaioSession<'_> {
     fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault> {
         let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
         let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
-        if op.kind == Kind::Write {
-            buffers.renew(slot.into(), op.length);
-        }
+        let piece = buffers.take(slot.into(), op.kind, op.length);
         self.blocks[usize::from(slot)] = ControlBlock {
             data: slot.into(),
             opcode: if op.kind == Kind::Write { PWRITE } else { PREAD },
             file: u32::try_from(self.volume.files()[file].as_raw_fd()).expect("an open file's number is not negative"),
-            address: buffers.address(slot.into()) as u64,
+            address: buffers.address(piece) as u64,
             length: op.length.into(),
             offset: i64::try_from(offset).expect("file offsets fit"),
             ..ControlBlock::default()

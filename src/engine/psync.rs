@@ -45,17 +45,15 @@ impl Engine for Psync {
     }
 
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
-        let mut buffers = Buffers::new(lengths);
+        let mut buffers = Buffers::new(lengths, self.volume.is_writable());
         let execute = move |op: Op| -> Result<Outcome, Fault> {
             let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
             let file = &self.volume.files()[file];
-            let length = op.length as usize;
+            let piece = buffers.take(0, op.kind, op.length);
+            let memory = &mut buffers.piece(piece)[..op.length as usize];
             let result = match op.kind {
-                Kind::Read => file.read_at(&mut buffers.piece(0)[..length], offset),
-                Kind::Write => {
-                    buffers.renew(0, op.length);
-                    file.write_at(&buffers.piece(0)[..length], offset)
-                }
+                Kind::Read => file.read_at(memory, offset),
+                Kind::Write => file.write_at(memory, offset),
             };
             let transferred = match result {
                 Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),

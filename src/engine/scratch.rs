@@ -194,7 +194,7 @@ fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, 
     // Past the page cache where the filesystem allows it: what is filled should not push out what others use.
     let direct =
         rustix::fs::fcntl_getfl(file).and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT)).is_ok();
-    let mut buffers = Buffers::new(&[PIECE]);
+    let mut buffers = Buffers::new(&[PIECE], false);
     let mut rng = Rng::new(clock::fresh_seed(), 0);
     let mut written = 0;
     while written < bytes.0 {

@@ -104,8 +104,8 @@ impl Uring {
     pub fn new(clock: Clock, volume: Volume, lengths: &[u32]) -> Result<Self, Error> {
         let (setup, ring) = Setup::best(lengths.len())?;
         let files = register_files(&ring, &volume);
-        let trial = Buffers::new(lengths);
-        let buffers = register_buffers(&ring, &trial, lengths.len());
+        let trial = Buffers::new(lengths, volume.is_writable());
+        let buffers = register_buffers(&ring, &trial);
         // The ring goes first: the kernel holds the buffers until then.
         drop(ring);
         Ok(Self { volume, clock, setup, files, buffers })
@@ -117,9 +117,9 @@ fn register_files(ring: &IoUring, volume: &Volume) -> bool {
     ring.submitter().register_files(&files).is_ok()
 }
 
-fn register_buffers(ring: &IoUring, buffers: &Buffers, slots: usize) -> bool {
-    let pieces: Vec<libc::iovec> = (0..slots)
-        .map(|slot| libc::iovec { iov_base: buffers.address(slot).cast(), iov_len: buffers.length(slot) })
+fn register_buffers(ring: &IoUring, buffers: &Buffers) -> bool {
+    let pieces: Vec<libc::iovec> = (0..buffers.pieces())
+        .map(|piece| libc::iovec { iov_base: buffers.address(piece).cast(), iov_len: buffers.length(piece) })
         .collect();
     // SAFETY: the pieces are allocated, and the owner of both keeps the buffers until the ring is gone.
     unsafe { ring.submitter().register_buffers(&pieces).is_ok() }
@@ -161,9 +161,9 @@ impl Engine for Uring {
             )
         };
         let ring = self.setup.build(lengths.len()).map_err(failed)?;
-        let buffers = Buffers::new(lengths);
+        let buffers = Buffers::new(lengths, self.volume.is_writable());
         let files_registered = self.files && register_files(&ring, &self.volume);
-        let buffers_registered = self.buffers && register_buffers(&ring, &buffers, lengths.len());
+        let buffers_registered = self.buffers && register_buffers(&ring, &buffers);
         Ok(Box::new(UringSession {
             volume: &self.volume,
             clock: &self.clock,
@@ -198,10 +198,9 @@ impl UringSession<'_> {
     fn entry(&mut self, slot: Slot, op: Op) -> squeue::Entry {
         let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
         let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
-        if op.kind == Kind::Write {
-            buffers.renew(slot.into(), op.length);
-        }
-        let address = buffers.address(slot.into());
+        let piece = buffers.take(slot.into(), op.kind, op.length);
+        let address = buffers.address(piece);
+        let piece = u16::try_from(piece).expect("slots are few");
         let fixed_file = Fixed(u32::try_from(file).expect("few files"));
         let plain_file = io_uring::types::Fd(self.volume.files()[file].as_raw_fd());
         // Whether a file is registered is part of its type, so the four operations are written out twice.
@@ -209,11 +208,11 @@ impl UringSession<'_> {
             ($file:expr) => {
                 match (op.kind, self.buffers_registered) {
                     (Kind::Read, true) => {
-                        opcode::ReadFixed::new($file, address, op.length, slot).offset(offset).build()
+                        opcode::ReadFixed::new($file, address, op.length, piece).offset(offset).build()
                     }
                     (Kind::Read, false) => opcode::Read::new($file, address, op.length).offset(offset).build(),
                     (Kind::Write, true) => {
-                        opcode::WriteFixed::new($file, address, op.length, slot).offset(offset).build()
+                        opcode::WriteFixed::new($file, address, op.length, piece).offset(offset).build()
                     }
                     (Kind::Write, false) => opcode::Write::new($file, address, op.length).offset(offset).build(),
                 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Volume {
     files: Vec<File>,
     map: VolumeMap,
-    direct: bool,
+    access: Access,
 }
 
 /// How a volume is opened.
@@ -30,7 +30,7 @@ impl Volume {
     /// One of them cannot be opened in this way.
     pub fn open(members: &[PathBuf], map: VolumeMap, access: Access) -> Result<Self, Error> {
         let files = members.iter().map(|path| open_file(path, access)).collect::<Result<_, _>>()?;
-        Ok(Self { files, map, direct: access.direct })
+        Ok(Self { files, map, access })
     }
 
     /// Bytes of the volume.
@@ -42,7 +42,13 @@ impl Volume {
     /// True if I/O goes past the page cache.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.direct
+        self.access.direct
+    }
+
+    /// True if it was opened for writing too.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.access.write
     }
 
     /// The files, in the order of the volume.

@@ -3,7 +3,7 @@
 use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Target, Until};
 use crate::record::journal::Header;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The job file for the point at `small`, `large` of a run.
 ///
@@ -30,17 +30,22 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         }
     };
     let mut text = heading(header, point, &members);
+    let places = Places::of(header, &members);
+    let mut classes: Vec<&str> = Vec::new();
     for (number, stream) in point.streams.iter().enumerate() {
         let Load::Closed { depth } = stream.load else { continue };
         let _ = writeln!(text, "\n[{}-{}]\nbs={}", stream.name, number + 1, stream.length);
+        if !classes.contains(&stream.name.as_str()) {
+            if !classes.is_empty() {
+                // Or fio would add the classes up, and their latencies with them.
+                text.push_str("new_group=1\n");
+            }
+            classes.push(&stream.name);
+        }
         let sequential = match stream.pattern {
             Pattern::Uniform => "",
             Pattern::Sequential { start } => {
-                let _ = writeln!(
-                    text,
-                    "# fio does not wrap at the end of the file: it begins again here\noffset={}",
-                    start * u64::from(stream.length)
-                );
+                text.push_str(&places.beginning(start * u64::from(stream.length), u64::from(stream.length)));
                 "sequential"
             }
         };
@@ -64,6 +69,64 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
     Ok(text)
 }
 
+/// Where the members of the volume lie, for streams that begin somewhere.
+struct Places {
+    /// As fio is to be told them.
+    names: Vec<String>,
+    /// Where each begins in a concatenation, in bytes of the volume.
+    starts: Vec<u64>,
+    /// Bytes of a stripe, if the members take turns.
+    stripe: Option<u64>,
+}
+
+impl Places {
+    fn of(header: &Header, members: &[PathBuf]) -> Self {
+        let lengths = header.points.iter().flat_map(|point| &point.streams).map(|stream| u64::from(stream.length));
+        let grain = lengths.fold(1, least_common_multiple);
+        let sizes = header.facts.members.iter().map(|member| member.bytes.0 / grain * grain);
+        let starts = sizes.scan(0, |end, size| {
+            *end += size;
+            Some(*end - size)
+        });
+        Self {
+            names: members.iter().map(|path| escaped(path)).collect(),
+            starts: starts.collect(),
+            stripe: match &header.target {
+                Target::Paths { layout: Layout::Stripe { stripe }, .. } if members.len() > 1 => Some(stripe.0),
+                _ => None,
+            },
+        }
+    }
+
+    /// The options of a sequential stream that begins at `offset` of the volume. fio's offset is one in each file.
+    fn beginning(&self, offset: u64, length: u64) -> String {
+        if let Some(stripe) = self.stripe {
+            let row = offset / stripe / self.names.len() as u64 * stripe;
+            return format!("file_service_type=roundrobin:{}\noffset={row}\n", stripe / length);
+        }
+        let mut text = "# fio does not go on at the end of the file: it begins again here\n".to_string();
+        let member = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        if self.names.len() > 1 {
+            let _ = writeln!(text, "filename={}", self.names[member]);
+        }
+        let _ = writeln!(text, "offset={}", offset - self.starts.get(member).copied().unwrap_or(0));
+        text
+    }
+}
+
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    a / divisor.max(1) * b
+}
+
+/// A colon separates names in fio, so one within a name is escaped.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(':', "\\:")
+}
+
 fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
     let mut text = format!("; The data point {} of the run begun {}, for fio 3.\n", point.coordinates, header.started);
     let _ = writeln!(text, "; Compare fio's \"lat\" (not \"clat\", which leaves submission out) with our latencies.");
@@ -71,15 +134,14 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
         let _ = writeln!(text, "; This job DESTROYS the data of its targets.");
     }
     if let (Target::Paths { layout: Layout::Stripe { stripe }, .. }, true) = (&header.target, members.len() > 1) {
-        let _ = writeln!(text, "; Ours was striped by {stripe}; fio takes the files in turn, an I/O each.");
+        let _ = writeln!(text, "; Ours was striped by {stripe}; for random I/O fio draws a file for each.");
     }
     let engine = match header.engine.name.as_str() {
         "psync" => "psync",
         _ if header.engine_about.starts_with("libaio") => "libaio",
         _ => "io_uring",
     };
-    // A colon separates names in fio, so one within a name is escaped.
-    let names: Vec<String> = members.iter().map(|path| path.display().to_string().replace(':', "\\:")).collect();
+    let names: Vec<String> = members.iter().map(|path| escaped(path)).collect();
     let _ = writeln!(text, "[global]\nfilename={}\nioengine={engine}", names.join(":"));
     let _ = writeln!(text, "direct={}", u8::from(!header.engine.buffered));
     if engine == "io_uring" {
