@@ -114,6 +114,7 @@ impl Journal {
         std::fs::create_dir_all(directory).map_err(failed)?;
         let path = directory.join(FILE_NAME);
         let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(failed)?;
+        lock(&path, &file)?;
         let mut journal = Self { path, file };
         journal.append(&Line::Header(Box::new(header.clone())))?;
         // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
@@ -127,10 +128,18 @@ impl Journal {
     /// The journal cannot be read or written.
     pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
         let path = directory.join(FILE_NAME);
+        let failed = |error: std::io::Error| {
+            Error::failed(
+                format!("cannot write '{}': {error}", path.display()),
+                "see that you may write to it, and that its filesystem is writable",
+            )
+        };
+        read_text(&path)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        // Read once nobody else can add to it any more.
+        lock(&path, &file)?;
         let text = read_text(&path)?;
         let run = parse(&path, &text)?;
-        let failed = |error: std::io::Error| Error::failed(format!("cannot write '{}': {error}", path.display()), "");
-        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         file.set_len(whole as u64).map_err(failed)?;
         Ok((Self { path, file }, run))
@@ -154,6 +163,18 @@ impl Journal {
             };
             Error::failed(format!("cannot write '{}': {error}", self.path.display()), cure)
         })
+    }
+}
+
+/// Keeps other processes from adding to the journal for as long as `file` is open.
+fn lock(path: &Path, file: &File) -> Result<(), Error> {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::asked(
+            format!("another process is still writing '{}'", path.display()),
+            "let that run end, or stop it by Ctrl-C, then go on with it",
+        )),
+        // A filesystem without locks is no reason not to measure.
+        _ => Ok(()),
     }
 }
 
