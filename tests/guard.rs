@@ -6,6 +6,9 @@
 //!
 //! A new refusal of the guard comes with a test here.
 
+mod common;
+
+use common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
 use rigel::engine::guard::permit_write;
 use rigel::engine::scratch::Scratch;
 use rigel::model::{Bytes, MIB};
@@ -13,100 +16,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-
-/// Why a test cannot run here.
-struct Missing(String);
-
-/// Runs the body of a test, or says why it cannot run.
-fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
-    if let Err(Missing(reason)) = body() {
-        assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
-        say_skipped(name, &reason);
-    }
-}
-
-/// Says it past the harness, which keeps to itself what a passing test prints.
-fn say_skipped(name: &str, reason: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
-}
-
-/// Runs a program that the test needs; its failure is a reason to skip.
-fn need(program: &str, arguments: &[&str]) -> Result<String, Missing> {
-    let output = Command::new(program)
-        .args(arguments)
-        .env("PATH", "/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-        .output()
-        .map_err(|error| Missing(format!("{program}: {error}")))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
-    } else {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        Err(Missing(format!("{program} {}: {said}", arguments.join(" "))))
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("paths of tests are plain")
-}
-
-/// A directory of one test, removed at the end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("guard-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// A file of `bytes` whose blocks are not there, as `truncate` makes it.
-    fn file(&self, name: &str, bytes: u64) -> PathBuf {
-        let path = self.0.join(name);
-        File::create(&path).unwrap().set_len(bytes).unwrap();
-        path
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A loop device on a file, detached at the end.
-struct Loop(PathBuf);
-
-impl Loop {
-    fn new(file: &Path) -> Result<Self, Missing> {
-        need("losetup", &["--find", "--show", "--partscan", text(file)]).map(|device| Self(device.into()))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = need("partx", &["--delete", text(&self.0)]);
-        let _ = need("losetup", &["--detach", text(&self.0)]);
-    }
-}
-
-/// A mounted device, unmounted at the end.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn new(device: &Path, place: &Place) -> Result<Self, Missing> {
-        let point = place.0.join("mounted");
-        std::fs::create_dir_all(&point).unwrap();
-        need("mount", &[text(device), text(&point)]).map(|_| Self(point))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = need("umount", &[text(&self.0)]);
-    }
-}
 
 /// Swap in use, no longer at the end.
 struct Swap(PathBuf);
@@ -138,12 +47,6 @@ impl Drop for Holder {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
-fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static DEVICES: Mutex<()> = Mutex::new(());
-    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The guard must refuse `path` although it was named twice, name it, use these words, and offer a cure.

@@ -3,8 +3,11 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use rigel::workload::{content, rng::Rng};
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
 
 /// A file that is removed when it is dropped.
 pub(crate) struct Scratch {
@@ -37,4 +40,103 @@ pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
     }
     file.sync_all().unwrap();
     Scratch { path }
+}
+
+/// Why a test cannot run here.
+pub(crate) struct Missing(pub(crate) String);
+
+/// Runs the body of a test, or says why it cannot run.
+pub(crate) fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
+    if let Err(Missing(reason)) = body() {
+        assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
+        say_skipped(name, &reason);
+    }
+}
+
+/// Says it past the harness, which keeps to itself what a passing test prints.
+pub(crate) fn say_skipped(name: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
+}
+
+/// Runs a program that the test needs; its failure is a reason to skip.
+pub(crate) fn need(program: &str, arguments: &[&str]) -> Result<String, Missing> {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", "/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .map_err(|error| Missing(format!("{program}: {error}")))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        Err(Missing(format!("{program} {}: {said}", arguments.join(" "))))
+    }
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are plain")
+}
+
+/// A directory of one test, removed at the end.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A file of `bytes` whose blocks are not there, as `truncate` makes it.
+    pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
+        let path = self.0.join(name);
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A loop device on a file, detached at the end.
+pub(crate) struct Loop(pub(crate) PathBuf);
+
+impl Loop {
+    pub(crate) fn new(file: &Path) -> Result<Self, Missing> {
+        need("losetup", &["--find", "--show", "--partscan", text(file)]).map(|device| Self(device.into()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = need("partx", &["--delete", text(&self.0)]);
+        let _ = need("losetup", &["--detach", text(&self.0)]);
+    }
+}
+
+/// A mounted device, unmounted at the end.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Mounted {
+    pub(crate) fn new(device: &Path, place: &Place) -> Result<Self, Missing> {
+        let point = place.0.join("mounted");
+        std::fs::create_dir_all(&point).unwrap();
+        need("mount", &[text(device), text(&point)]).map(|_| Self(point))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = need("umount", &[text(&self.0)]);
+    }
+}
+
+/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static DEVICES: Mutex<()> = Mutex::new(());
+    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
