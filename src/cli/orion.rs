@@ -79,7 +79,9 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
             (out.join(name), out.clone())
         }
     };
-    refuse_overwriting(&prefix, args.out.is_some())?;
+    let cure =
+        "wait until the next minute, name the run otherwise by -testname, or name a directory for it by --out DIR";
+    refuse_overwriting(&prefix, args.out.is_some(), cure)?;
     journal::refuse_occupied(&directory)?;
     let plan = Plan {
         orion: request,
@@ -285,7 +287,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
     let plan = plan_of(run)?;
     let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
     let prefix = directory.join(name);
-    refuse_overwriting(&prefix, false)?;
+    refuse_overwriting(&prefix, false, "name another directory, or remove the files there")?;
     write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
     Ok(0)
 }
@@ -338,7 +340,7 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Two runs of one name in one minute have the same file names, and Orion would overwrite the first one's.
-fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Error> {
+fn refuse_overwriting(prefix: &Path, directory_is_made: bool, cure: &str) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent.filter(|parent| !directory_is_made && !parent.is_dir()) {
         return Err(Error::asked(
@@ -348,10 +350,7 @@ fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Erro
     }
     let summary = with_suffix(prefix, "summary.txt");
     if summary.exists() {
-        return Err(Error::asked(
-            format!("'{}' exists", summary.display()),
-            "wait until the next minute, name the run otherwise by -testname, or name a directory for it by --out DIR",
-        ));
+        return Err(Error::asked(format!("'{}' exists", summary.display()), cure));
     }
     Ok(())
 }

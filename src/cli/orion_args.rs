@@ -567,10 +567,10 @@ impl OrionArgs {
 
     fn given_paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
         let members: Vec<PathBuf> = self.target.iter().map(PathBuf::from).collect();
-        if let Some((index, twice)) = members.iter().enumerate().find(|(index, path)| members[..*index].contains(path))
-        {
+        let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
+        if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
             return Err(Error::asked(
-                format!("--target {} is given twice (the {}th target)", twice.display(), index + 1),
+                format!("--target {} is given twice", twice.display()),
                 "give it once: a target counts once",
             ));
         }

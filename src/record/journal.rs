@@ -221,6 +221,12 @@ fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
 /// The run in a journal's `text`; `path` is for messages only.
 fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
     let damaged = |number: usize, why: &str| {
+        if number == 1 {
+            return Error::asked(
+                format!("'{}' is not the journal of a run: line 1 is damaged: {why}", path.display()),
+                "name the directory of a run, as printed at its end",
+            );
+        }
         Error::failed(
             format!("'{}' line {number} is damaged: {why}", path.display()),
             "the lines before it are whole; cut the file there to read them",
