@@ -82,7 +82,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     let cure =
         "wait until the next minute, name the run otherwise by -testname, or name a directory for it by --out DIR";
     refuse_overwriting(&prefix, args.out.is_some(), cure)?;
-    journal::refuse_occupied(&directory)?;
+    journal::refuse_unusable(&directory)?;
     let plan = Plan {
         orion: request,
         stamp,
@@ -117,9 +117,10 @@ fn resume(directory: &Path) -> Result<Job, Error> {
 }
 
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
+    let stop = stop_flag()?;
     let request = job.plan.orion.clone();
     let command = job.command.clone();
-    let names = names(&job.plan, &command);
+    let names = names(&job.plan, &command, env!("CARGO_PKG_VERSION"));
     if !args.json {
         result(&classic::banner(&request, &names));
     }
@@ -128,7 +129,6 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     if !silent {
         remark(&classic::estimate_line(&request, cells));
     }
-    let stop = stop_flag()?;
     let progress = RefCell::new(Progress::new(cells, seconds_a_point(&request), silent));
     let mut listen = |event: Event| match event {
         Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
@@ -250,7 +250,7 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let plan = plan_of(run)?;
-    let names = names(&plan, &run.header.command);
+    let names = names(&plan, &run.header.command, &run.header.version);
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
     let mut written = Vec::new();
@@ -297,7 +297,7 @@ pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
     let plan = plan_of(run)?;
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
-    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command), &members, &run.latest()))
+    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command, &run.header.version), &members, &run.latest()))
 }
 
 fn plan_of(run: &Run) -> Result<Plan, Error> {
@@ -306,8 +306,9 @@ fn plan_of(run: &Run) -> Result<Plan, Error> {
     })
 }
 
-fn names<'a>(plan: &'a Plan, command: &'a [String]) -> Names<'a> {
-    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version: env!("CARGO_PKG_VERSION"), arguments: command }
+/// `version` is that of the program that measures, whichever one makes a report of it later.
+fn names<'a>(plan: &'a Plan, command: &'a [String], version: &'a str) -> Names<'a> {
+    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version, arguments: command }
 }
 
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {

@@ -5,7 +5,7 @@
 //! The journal never changes a line that it has written.
 
 use super::{End, PointRecord};
-use crate::model::{Coordinates, Error, Finding, Host, Point, Target, TargetFacts};
+use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -16,6 +16,9 @@ pub const FORMAT: u32 = 1;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
+
+/// Room for the header and a few points; less is a full filesystem.
+const FREE_MIN: Bytes = Bytes(128 * KIB);
 
 /// The first line: what was to be measured, by what, on what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -178,11 +181,32 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
     }
 }
 
-/// Refuses a run directory that already holds something.
+/// Refuses a run directory that already holds something, or that nothing can be written to: before anything is
+/// measured, or a scratch file filled.
 ///
 /// # Errors
-/// The directory exists and is not empty, or is no directory.
-pub fn refuse_occupied(directory: &Path) -> Result<(), Error> {
+/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full.
+pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
+    refuse_occupied(directory)?;
+    let existing = directory.ancestors().map(|above| if above == Path::new("") { Path::new(".") } else { above });
+    let Some(existing) = existing.into_iter().find(|above| above.exists()) else { return Ok(()) };
+    let unusable = |why: String| {
+        Error::asked(
+            format!("the result directory '{}' cannot be used: {why}", directory.display()),
+            "name another with --out DIR",
+        )
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(existing, access)
+        .map_err(|error| unusable(format!("'{}' cannot be written to: {error}", existing.display())))?;
+    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+    if free < FREE_MIN.0 {
+        return Err(unusable(format!("{} are free there, and a run needs {FREE_MIN} at the least", Bytes(free))));
+    }
+    Ok(())
+}
+
+fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     let cure = "name another with --out DIR, or go on with the run in it by --resume DIR";
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
