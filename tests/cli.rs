@@ -6,10 +6,10 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, rigel};
 use rigel::workload::{content, rng::Rng};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// What the transcripts name.
 fn furnish(place: &Place) {
@@ -47,24 +47,17 @@ fn furnish(place: &Place) {
 fn transcripts_are_what_the_program_says() {
     let place = Place::new("cli");
     furnish(&place);
-    let rigel = env!("CARGO_BIN_EXE_rigel");
+    let program = env!("CARGO_BIN_EXE_rigel");
     let orion = place.0.join("orion");
-    std::os::unix::fs::symlink(rigel, &orion).unwrap();
+    std::os::unix::fs::symlink(program, &orion).unwrap();
     // Transcripts without files of their own run where this process is; it has no other test that minds.
     std::env::set_current_dir(&place.0).unwrap();
     trycmd::TestCases::new()
-        .register_bin("rigel", Path::new(rigel))
+        .register_bin("rigel", Path::new(program))
         .register_bin("orion", orion.as_path())
         .env("COLUMNS", "80")
         .env("NO_COLOR", "1")
         .case(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/*.trycmd"));
-}
-
-/// The program with these arguments, in a directory of its own.
-fn rigel(place: &Place, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rigel"));
-    command.args(arguments.split_whitespace()).current_dir(&place.0);
-    command
 }
 
 const POINT: &str = "orion -run advanced -matrix point -num_small 2 -num_large 1 -duration 1 --target sim:4,100us";
