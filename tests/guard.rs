@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Loop, Missing, Place, need, say_skipped, test, text};
+use common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
 use rigel::engine::guard::permit_write;
 use rigel::engine::scratch::Scratch;
 use rigel::model::{Bytes, MIB};
@@ -16,24 +16,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-
-/// A mounted device, unmounted at the end.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn new(device: &Path, place: &Place) -> Result<Self, Missing> {
-        let point = place.0.join("mounted");
-        std::fs::create_dir_all(&point).unwrap();
-        need("mount", &[text(device), text(&point)]).map(|_| Self(point))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = need("umount", &[text(&self.0)]);
-    }
-}
 
 /// Swap in use, no longer at the end.
 struct Swap(PathBuf);
@@ -65,12 +47,6 @@ impl Drop for Holder {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
-fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static DEVICES: Mutex<()> = Mutex::new(());
-    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The guard must refuse `path` although it was named twice, name it, use these words, and offer a cure.

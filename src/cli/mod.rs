@@ -12,6 +12,7 @@ mod progress;
 mod report;
 
 use crate::model::Error;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,9 +22,7 @@ use std::path::Path;
 /// plan → drive → record → analyse → report, in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
-#[command(
-    after_help = "Exit status: 0 measured, 1 could not, 2 asked wrongly, 3 measured or looked, and there is a doubt."
-)]
+#[command(after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly, 3 (of check) there is a doubt.")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -57,6 +56,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         orion::run(&arguments[1..])
     } else if arguments.get(1).is_some_and(|verb| verb == "orion") {
         orion::run(&arguments[2..])
+    } else if arguments.iter().skip(1).eq(["help", "orion"]) {
+        orion::run(&["-help".into()])
     } else {
         other_verb(arguments)
     };
@@ -78,13 +79,33 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
                 Ok(0)
             }
         },
-        Err(error) => {
-            // Help and version are answers; anything else was asked wrongly.
-            let status = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
-            Ok(status)
-        }
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let _ = error.print();
+                Ok(0)
+            }
+            // No verb at all: the help says which there are.
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let _ = error.print();
+                Ok(2)
+            }
+            _ => Err(refusal(&error.render().to_string())),
+        },
     }
+}
+
+/// What the parser said of a bad request, in the form that all our refusals have.
+fn refusal(said: &str) -> Error {
+    let mut paragraphs = said.trim().split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let what = paragraphs.next().unwrap_or_default();
+    let cures: Vec<String> = paragraphs
+        .filter_map(|text| {
+            let usage = text.strip_prefix("Usage: ").map(|usage| format!("write {usage}"));
+            usage.or_else(|| text.strip_prefix("tip: ").map(String::from))
+        })
+        .chain(["--help tells more".into()])
+        .collect();
+    Error::asked(what.trim_start_matches("error: "), cures.join("; "))
 }
 
 #[cfg(test)]
@@ -92,5 +113,13 @@ mod tests {
     #[test]
     fn the_definition_of_the_command_line_holds_together() {
         super::command().debug_assert();
+    }
+
+    #[test]
+    fn a_refusal_of_the_parser_has_our_form() {
+        let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand exists: 'orion'\n\n\
+                    Usage: rigel <COMMAND>\n\nFor more information, try '--help'.\n";
+        let cure = "a similar subcommand exists: 'orion'; write rigel <COMMAND>; --help tells more";
+        assert_eq!(super::refusal(said).to_string(), format!("unrecognized subcommand 'ornion'\n  cure: {cure}"));
     }
 }

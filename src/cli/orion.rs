@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::fmt::Write;
-use std::io::ErrorKind;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the journal keeps of the verb, to make its files again and to go on with the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,8 +79,10 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
             (out.join(name), out.clone())
         }
     };
-    journal::refuse_occupied(&directory)?;
-    refuse_overwriting(&prefix, args.out.is_some())?;
+    let cure =
+        "wait until the next minute, name the run otherwise by -testname, or name a directory for it by --out DIR";
+    refuse_overwriting(&prefix, args.out.is_some(), cure)?;
+    journal::refuse_unusable(&directory)?;
     let plan = Plan {
         orion: request,
         stamp,
@@ -114,24 +117,24 @@ fn resume(directory: &Path) -> Result<Job, Error> {
 }
 
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
+    let stop = stop_flag()?;
     let request = job.plan.orion.clone();
     let command = job.command.clone();
-    let names = names(&job.plan, &command);
+    let names = names(&job.plan, &command, env!("CARGO_PKG_VERSION"));
     if !args.json {
         result(&classic::banner(&request, &names));
     }
     let silent = args.no_progress;
-    if !silent {
-        remark(&classic::estimate_line(&request));
-    }
-    let stop = stop_flag()?;
     let cells = request.cells().len() - job.resumed.as_ref().map_or(0, |(_, run)| run.complete().len());
+    if !silent {
+        remark(&classic::estimate_line(&request, cells));
+    }
     let progress = RefCell::new(Progress::new(cells, seconds_a_point(&request), silent));
     let mut listen = |event: Event| match event {
         Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
         Event::Begin { point } => {
             if request.verbose && !args.json {
-                result(&classic::verbose_lines(&request, point.coordinates));
+                progress.borrow().aside(|| result(&classic::verbose_lines(&request, point.coordinates)));
             }
             progress.borrow_mut().begin();
         }
@@ -141,7 +144,7 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);
     progress.borrow().finish();
     measured?;
-    conclude(&job, args)
+    conclude(&job, args, stop.load(Ordering::Relaxed))
 }
 
 /// Measures what is still to be measured, into the journal.
@@ -197,30 +200,29 @@ fn header(job: &Job, bench: &Bench) -> Header {
     }
 }
 
-/// Writes Orion's files and prints the results, all from the journal.
-fn conclude(job: &Job, args: &OrionArgs) -> Result<u8, Error> {
+/// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
+/// fail for want of room.
+fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(&job.directory)?;
     let points = run.latest();
-    let files = write_files(&run, &job.plan.prefix)?;
     if args.json {
         result(&data::json(&run));
     } else {
         result(&format!("\n{}", classic::result_block(&job.plan.orion, &points)));
     }
-    if !args.no_progress {
-        let mut text = format!("\n{}", table::text(&run));
-        text.push_str("\nOrion's files:\n");
-        for path in &files {
-            let _ = writeln!(text, "  {}", path.display());
-        }
-        let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.directory.display());
-        remark(&text);
+    remark(&format!("\n{}", table::text(&run)));
+    let files = write_files(&run, &job.plan.prefix)?;
+    let mut text = "\nOrion's files:\n".to_string();
+    for path in &files {
+        let _ = writeln!(text, "  {}", path.display());
     }
-    exit_status(&run, &points, &job.directory)
+    let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.directory.display());
+    remark(&text);
+    exit_status(&run, &points, &job.directory, stopped)
 }
 
 /// 0 if every point ran to its end and every operation did what it should.
-fn exit_status(run: &Run, points: &[PointRecord], directory: &Path) -> Result<u8, Error> {
+fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: bool) -> Result<u8, Error> {
     let planned = run.header.points.len();
     let complete = points.iter().filter(|point| point.end == End::Complete).count();
     if complete < planned {
@@ -229,8 +231,13 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path) -> Result<u8
             _ => None,
         });
         return Err(Error::failed(
-            format!("{} of {planned} data points are not complete{}", planned - complete, broken.unwrap_or_default()),
-            format!("go on with them by --resume {}", directory.display()),
+            format!(
+                "{}{} of {planned} data points are not complete{}",
+                if stopped { "stopped: " } else { "" },
+                planned - complete,
+                broken.unwrap_or_default()
+            ),
+            format!("go on with them by `rigel orion --resume {}`", directory.display()),
         ));
     }
     let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
@@ -243,16 +250,16 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path) -> Result<u8
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let plan = plan_of(run)?;
-    let names = names(&plan, &run.header.command);
+    let names = names(&plan, &run.header.command, &run.header.version);
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
     let mut written = Vec::new();
     for (suffix, text) in classic::files(&plan.orion, &names, &members, &run.latest()) {
         let path = with_suffix(prefix, suffix);
-        std::fs::write(&path, text).map_err(|error| {
+        write_whole(&path, &text).map_err(|error| {
             Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
-                "the journal is whole: make room, then `rigel report RUN --orion-files DIR` writes the files",
+                "the journal is whole: once there is room, `rigel report RUN --orion-files DIR` writes the files",
             )
         })?;
         written.push(path);
@@ -260,12 +267,27 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(written)
 }
 
+/// Writes a file under another name, which it leaves when it is whole: half of a file must not pass for a result.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut unfinished = path.as_os_str().to_os_string();
+    unfinished.push(".unfinished");
+    let written = File::create(&unfinished).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&unfinished, path)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written
+}
+
 /// `rigel report --orion-files`: the six files of a run, into another directory.
 pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
     let plan = plan_of(run)?;
     let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
     let prefix = directory.join(name);
-    refuse_overwriting(&prefix, false)?;
+    refuse_overwriting(&prefix, false, "name another directory, or remove the files there")?;
     write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
     Ok(0)
 }
@@ -275,7 +297,7 @@ pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
     let plan = plan_of(run)?;
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
-    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command), &members, &run.latest()))
+    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command, &run.header.version), &members, &run.latest()))
 }
 
 fn plan_of(run: &Run) -> Result<Plan, Error> {
@@ -284,8 +306,9 @@ fn plan_of(run: &Run) -> Result<Plan, Error> {
     })
 }
 
-fn names<'a>(plan: &'a Plan, command: &'a [String]) -> Names<'a> {
-    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version: env!("CARGO_PKG_VERSION"), arguments: command }
+/// `version` is that of the program that measures, whichever one makes a report of it later.
+fn names<'a>(plan: &'a Plan, command: &'a [String], version: &'a str) -> Names<'a> {
+    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version, arguments: command }
 }
 
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
@@ -318,7 +341,7 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Two runs of one name in one minute have the same file names, and Orion would overwrite the first one's.
-fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Error> {
+fn refuse_overwriting(prefix: &Path, directory_is_made: bool, cure: &str) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(parent) = parent.filter(|parent| !directory_is_made && !parent.is_dir()) {
         return Err(Error::asked(
@@ -328,10 +351,7 @@ fn refuse_overwriting(prefix: &Path, directory_is_made: bool) -> Result<(), Erro
     }
     let summary = with_suffix(prefix, "summary.txt");
     if summary.exists() {
-        return Err(Error::asked(
-            format!("'{}' exists", summary.display()),
-            "wait until the next minute, or name the run otherwise by -testname or --out",
-        ));
+        return Err(Error::asked(format!("'{}' exists", summary.display()), cure));
     }
     Ok(())
 }

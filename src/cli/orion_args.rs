@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
     disable_help_flag = true,
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
     after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
-                  Example: orion --run oltp --testname mytest --num_disks 4"
+                  Example: orion --run oltp --testname mytest --num_disks 4\n\
+                  Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly."
 )]
 pub struct OrionArgs {
     /// Which loads are tried
@@ -136,10 +137,10 @@ pub struct OrionArgs {
     /// Allows writes to this target, may be repeated: its path, again
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
-    /// Directory for the journal
+    /// Directory for all that is written [default: Orion's files here, the journal in NAME_<time>.rigel]
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub out: Option<PathBuf>,
-    /// Prints the results as JSON
+    /// Prints the results as JSON, and nothing else to stdout
     #[arg(long, help_heading = RIGELS)]
     pub json: bool,
     /// Goes on with the run in this directory, as it was asked for then
@@ -148,8 +149,8 @@ pub struct OrionArgs {
     /// Threads that make I/O [default: by the CPUs]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Shows no progress
-    #[arg(long, visible_alias = "quiet", help_heading = RIGELS)]
+    /// Shows no progress; results, doubts and errors still
+    #[arg(long, help_heading = RIGELS)]
     pub no_progress: bool,
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N", help_heading = RIGELS)]
@@ -267,7 +268,7 @@ pub fn command() -> clap::Command {
 pub enum Parsed {
     /// A measurement.
     Measure(Box<OrionArgs>),
-    /// This help text, printed.
+    /// This text, printed: the help, or the version.
     Help(String),
 }
 
@@ -277,6 +278,11 @@ pub enum Parsed {
 /// An argument that is unknown, has no value or a bad one, or contradicts another.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let typed: Vec<OsString> = arguments.into_iter().collect();
+    if let [only] = &typed[..]
+        && ["--version", "-version", "-V"].iter().any(|version| only == version)
+    {
+        return Ok(Parsed::Help(format!("orion of rigel {}\n", env!("CARGO_PKG_VERSION"))));
+    }
     let normal = double_dash(&typed)?;
     let matches = match command().try_get_matches_from(normal) {
         Ok(matches) => matches,
@@ -434,8 +440,12 @@ impl OrionArgs {
         let rigels = [
             ("--target", !self.target.is_empty()),
             ("--scratch-size", self.scratch_size.is_some()),
+            ("--keep", self.keep),
             ("--engine", self.engine != "auto"),
             ("--buffered", self.buffered),
+            ("--allow-holes", self.allow_holes),
+            ("--destroy", !self.destroy.is_empty()),
+            ("--workers", self.workers.is_some()),
             ("--out", self.out.is_some()),
             ("--seed", self.seed.is_some()),
         ];
@@ -535,7 +545,7 @@ impl OrionArgs {
             ),
             (self.hugenotneeded, "-hugenotneeded does nothing here: no huge pages are asked for in the first place"),
             (
-                !self.destroy.is_empty() && self.write == 0 && self.resume.is_none(),
+                !self.destroy.is_empty() && self.write == 0,
                 "--destroy does nothing here: without -write nothing is written",
             ),
         ];
@@ -557,10 +567,10 @@ impl OrionArgs {
 
     fn given_paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
         let members: Vec<PathBuf> = self.target.iter().map(PathBuf::from).collect();
-        if let Some((index, twice)) = members.iter().enumerate().find(|(index, path)| members[..*index].contains(path))
-        {
+        let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
+        if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
             return Err(Error::asked(
-                format!("--target {} is given twice (the {}th target)", twice.display(), index + 1),
+                format!("--target {} is given twice", twice.display()),
                 "give it once: a target counts once",
             ));
         }
@@ -605,8 +615,10 @@ fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
         return Some(spec.parse::<SimSpec>().map(Target::Sim));
     }
     let size = text.strip_prefix("null:")?;
-    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse() };
-    Some(bytes.map(|bytes| Target::Null { bytes }))
+    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
+    let named =
+        |_| Error::asked(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
+    Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
 }
 
 #[cfg(test)]

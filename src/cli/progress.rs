@@ -94,36 +94,49 @@ impl Progress {
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
         let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
         let span = live.elapsed.since(then).as_secs_f64();
-        let mut text = format!("point {} of {}: {}", self.number, self.points, point.coordinates);
+        // What matters most comes first: a narrow terminal cuts the line off.
+        let left = seconds(self.seconds_left(self.number.saturating_sub(1), live.elapsed));
+        let mut text = format!("point {} of {}, {left} left: {}", self.number, self.points, point.coordinates);
+        if live.measuring_since.is_none() {
+            text.push_str(" | warming up");
+        }
         if before.len() == counts.len() && span > 0.0 {
             for ((name, (done, response)), (done_before, response_before)) in
                 drive::classes(point).iter().zip(&counts).zip(&before)
             {
                 let done = done - done_before;
+                if done == 0 {
+                    continue;
+                }
                 let length = point.streams.iter().find(|stream| stream.name == *name).map_or(0, |stream| stream.length);
                 let rate = done as f64 / span;
-                let mean = Nanos((response - response_before).checked_div(done).unwrap_or(0));
+                let mean = Nanos((response - response_before) / done);
                 let mib = rate * f64::from(length) / MIB as f64;
                 let _ = write!(text, " | {name} {rate:.0} IOPS {mib:.0} MiB/s {mean}");
             }
         }
-        if live.measuring_since.is_none() {
-            text.push_str(" | warming up");
-        }
-        bar.set_message(format!("{text} | {} left", seconds(self.seconds_left(live.elapsed))));
+        bar.set_message(text);
     }
 
     /// A point is in the journal.
     pub(super) fn end(&mut self, record: &PointRecord) {
         if let Some(Line::Plain) = &self.line {
             let left = if self.number < self.points {
-                format!(", {} left", seconds(self.seconds_left(Nanos(0))))
+                format!(", {} left", seconds(self.seconds_left(self.number, Nanos(0))))
             } else {
                 String::new()
             };
             let told = told(&summarise(record));
             let (number, points) = (self.number, self.points);
             output::remark(&format!("point {number} of {points}: {}:{told}{left}\n", record.coordinates));
+        }
+    }
+
+    /// Prints something else by `print`, out of the way of the line that is redrawn.
+    pub(super) fn aside(&self, print: impl FnOnce()) {
+        match &self.line {
+            Some(Line::Terminal(bar)) => bar.suspend(print),
+            _ => print(),
         }
     }
 
@@ -134,11 +147,10 @@ impl Progress {
         }
     }
 
-    /// Seconds until the last point ends, when the present one has run for `elapsed`: as long as those before it took,
-    /// or as planned.
-    fn seconds_left(&self, elapsed: Nanos) -> f64 {
+    /// Seconds until the last point ends, when `ended` have, and the one after has run for `elapsed`: as long as those
+    /// before it took, or as planned.
+    fn seconds_left(&self, ended: usize, elapsed: Nanos) -> f64 {
         let spent = self.clock.now().since(self.began).as_secs_f64();
-        let ended = if elapsed == Nanos(0) { self.number } else { self.number - 1 };
         let each = if ended > 0 { (spent - elapsed.as_secs_f64()) / ended as f64 } else { self.seconds_planned };
         (each * (self.points - ended) as f64 - elapsed.as_secs_f64()).max(0.0)
     }

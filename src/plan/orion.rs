@@ -583,7 +583,7 @@ impl OrionRequest {
         instead("type", type_of(self), type_of(&own));
         instead("simulate", simulate(self), simulate(&own));
         instead("write", format!("{} % writes", self.write), "no writes".into());
-        instead("duration", format!("{} seconds", self.duration), format!("{} seconds", own.duration));
+        instead("duration", format!("{} s", self.duration), format!("{} s", own.duration));
         instead("matrix", self.matrix().name().into(), own.matrix().name().into());
     }
 

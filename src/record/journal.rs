@@ -5,7 +5,7 @@
 //! The journal never changes a line that it has written.
 
 use super::{End, PointRecord};
-use crate::model::{Coordinates, Error, Finding, Host, Point, Target, TargetFacts};
+use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -16,6 +16,9 @@ pub const FORMAT: u32 = 1;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
+
+/// Room for the header and a few points; less is a full filesystem.
+const FREE_MIN: Bytes = Bytes(128 * KIB);
 
 /// The first line: what was to be measured, by what, on what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +117,7 @@ impl Journal {
         std::fs::create_dir_all(directory).map_err(failed)?;
         let path = directory.join(FILE_NAME);
         let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(failed)?;
+        lock(&path, &file)?;
         let mut journal = Self { path, file };
         journal.append(&Line::Header(Box::new(header.clone())))?;
         // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
@@ -127,10 +131,18 @@ impl Journal {
     /// The journal cannot be read or written.
     pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
         let path = directory.join(FILE_NAME);
+        let failed = |error: std::io::Error| {
+            Error::failed(
+                format!("cannot write '{}': {error}", path.display()),
+                "see that you may write to it, and that its filesystem is writable",
+            )
+        };
+        read_text(&path)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        // Read once nobody else can add to it any more.
+        lock(&path, &file)?;
         let text = read_text(&path)?;
         let run = parse(&path, &text)?;
-        let failed = |error: std::io::Error| Error::failed(format!("cannot write '{}': {error}", path.display()), "");
-        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         file.set_len(whole as u64).map_err(failed)?;
         Ok((Self { path, file }, run))
@@ -157,11 +169,44 @@ impl Journal {
     }
 }
 
-/// Refuses a run directory that already holds something.
+/// Keeps other processes from adding to the journal for as long as `file` is open.
+fn lock(path: &Path, file: &File) -> Result<(), Error> {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::asked(
+            format!("another process is still writing '{}'", path.display()),
+            "let that run end, or stop it by Ctrl-C, then go on with it",
+        )),
+        // A filesystem without locks is no reason not to measure.
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a run directory that already holds something, or that nothing can be written to: before anything is
+/// measured, or a scratch file filled.
 ///
 /// # Errors
-/// The directory exists and is not empty, or is no directory.
-pub fn refuse_occupied(directory: &Path) -> Result<(), Error> {
+/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full.
+pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
+    refuse_occupied(directory)?;
+    let existing = directory.ancestors().map(|above| if above == Path::new("") { Path::new(".") } else { above });
+    let Some(existing) = existing.into_iter().find(|above| above.exists()) else { return Ok(()) };
+    let unusable = |why: String| {
+        Error::asked(
+            format!("the result directory '{}' cannot be used: {why}", directory.display()),
+            "name another with --out DIR",
+        )
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(existing, access)
+        .map_err(|error| unusable(format!("'{}' cannot be written to: {error}", existing.display())))?;
+    let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+    if free < FREE_MIN.0 {
+        return Err(unusable(format!("{} are free there, and a run needs {FREE_MIN} at the least", Bytes(free))));
+    }
+    Ok(())
+}
+
+fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     let cure = "name another with --out DIR, or go on with the run in it by --resume DIR";
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -203,6 +248,12 @@ fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
 /// The text is of a later format, or damaged anywhere but in its last line.
 pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
     let damaged = |number: usize, why: &str| {
+        if number == 1 {
+            return Error::asked(
+                format!("'{}' is not the journal of a run: line 1 is damaged: {why}", path.display()),
+                "name the directory of a run, as printed at its end",
+            );
+        }
         Error::failed(
             format!("'{}' line {number} is damaged: {why}", path.display()),
             "the lines before it are whole; cut the file there to read them",

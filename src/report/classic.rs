@@ -73,13 +73,22 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     )
 }
 
-/// A truer estimate than Orion's, printed below the banner: warm-up counts, the idle cell does not.
+/// A truer estimate than Orion's, printed below the banner, for the `left` data points that are still to be run:
+/// warm-up counts, the idle cell does not.
 #[must_use]
-pub fn estimate_line(request: &OrionRequest) -> String {
-    let (range, points) = (request.estimate_seconds(), request.cells().len());
+pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
+    let (range, cells) = (request.estimate_seconds(), request.cells().len());
+    let share = |seconds: &u64| seconds * left as u64 / cells.max(1) as u64;
+    let (least, most) = (share(range.start()), share(range.end()));
+    let time = if most < 120 {
+        format!("{least} to {most} seconds")
+    } else {
+        format!("{} to {} minutes", least / 60, most.div_ceil(60))
+    };
+    let of = if left == cells { String::new() } else { format!(" of {cells}") };
+    let s = if cells == 1 { "" } else { "s" };
     let warming = if request.cache_size.is_some_and(|mib| mib > 0) { ", and the reading for -cache_size" } else { "" };
-    let points = if points == 1 { "1 data point takes".into() } else { format!("{points} data points take") };
-    format!("{points} {} to {} seconds with warm-up{warming}.\n", range.start(), range.end())
+    format!("{left}{of} data point{s} to run; with warm-up that takes {time}{warming}.\n")
 }
 
 /// What `-verbose` prints when the point of `cell` begins. Empty for a cell of another matrix.
@@ -625,7 +634,9 @@ mod tests {
         let lines = verbose_lines(&request, Coordinates { small: 1, large: 0 });
         assert_eq!(lines, "Running point: Small=1, Large=0\nPoint 2 out of 29\n");
         assert_eq!(verbose_lines(&request, Coordinates { small: 1, large: 1 }), "");
-        assert_eq!(estimate_line(&request), "28 data points take 1708 to 1960 seconds with warm-up.\n");
+        assert_eq!(estimate_line(&request, 28), "28 data points to run; with warm-up that takes 28 to 33 minutes.\n");
+        let left = estimate_line(&request, 1);
+        assert_eq!(left, "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n");
     }
 
     /// Mixed cells, writes, failed I/Os, a stopped and a broken point.

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
 
 /// A file that is removed when it is dropped.
 pub(crate) struct Scratch {
@@ -115,4 +116,70 @@ impl Drop for Loop {
         let _ = need("partx", &["--delete", text(&self.0)]);
         let _ = need("losetup", &["--detach", text(&self.0)]);
     }
+}
+
+/// A mounted device, unmounted at the end.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Mounted {
+    pub(crate) fn new(device: &Path, place: &Place) -> Result<Self, Missing> {
+        let point = place.0.join("mounted");
+        std::fs::create_dir_all(&point).unwrap();
+        need("mount", &[text(device), text(&point)]).map(|_| Self(point))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = need("umount", &[text(&self.0)]);
+    }
+}
+
+/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static DEVICES: Mutex<()> = Mutex::new(());
+    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The program with these arguments, in the directory of the test.
+pub(crate) fn rigel(place: &Place, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rigel"));
+    command.args(arguments.split_whitespace()).current_dir(&place.0);
+    command
+}
+
+/// What lies in a directory, sorted.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+/// Waits so many milliseconds.
+pub(crate) fn wait(milliseconds: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+}
+
+/// Waits until something is so, for at most a minute.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if is_so() {
+            return;
+        }
+        wait(10);
+    }
+    panic!("waited in vain until {what}");
+}
+
+/// Fails if `text` is not what the golden file `name` holds; `UPDATE_GOLDEN=1` writes the file anew.
+#[track_caller]
+pub(crate) fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(golden == text, "{} differs; now:\n{text}\nUPDATE_GOLDEN=1 cargo test writes it anew", path.display());
 }

@@ -1,0 +1,140 @@
+//! The command line, as it reads: every transcript under `tests/cmd/` is run and compared.
+//!
+//! `TRYCMD=overwrite cargo test --test cli` writes the transcripts anew; put `[..]` again where a time stood. The
+//! commands run one file after the other in a directory with the files that [`furnish`] makes, which a repository
+//! cannot hold: a pipe, a file without blocks, directories without files.
+
+mod common;
+
+use common::{Place, rigel};
+use rigel::workload::{content, rng::Rng};
+use std::path::Path;
+use std::process::Stdio;
+
+/// What the transcripts name.
+fn furnish(place: &Place) {
+    let path = |name: &str| place.0.join(name);
+    let write = |name: &str, bytes: &[u8]| std::fs::write(path(name), bytes).unwrap();
+    let mut random = vec![0; 4 << 20];
+    content::fill(&mut random, &mut Rng::new(1, 0));
+    write("data", &random);
+    write("tiny", &random[..1 << 20]);
+    write("empty", b"");
+    place.file("holes", 4 << 20);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("data", path("alias")).unwrap();
+    for name in ["folder", "used", "listless.lun"] {
+        std::fs::create_dir(path(name)).unwrap();
+    }
+    write("used/something", b"");
+    for target in ["data", "tiny", "empty", "holes", "pipe", "folder", "missing"] {
+        write(&format!("of-{target}.lun"), format!("{target}\n").as_bytes());
+    }
+    write("of-nothing.lun", b"# no target\n\n");
+    write("of-twice.lun", b"data\nempty\ndata\n");
+    write("of-alias.lun", b"data\nalias\n");
+    write("of-bytes.lun", b"\xff\xfe\n");
+}
+
+#[test]
+fn transcripts_are_what_the_program_says() {
+    let place = Place::new("cli");
+    furnish(&place);
+    let program = env!("CARGO_BIN_EXE_rigel");
+    let orion = place.0.join("orion");
+    std::os::unix::fs::symlink(program, &orion).unwrap();
+    // Transcripts without files of their own run where this process is; it has no other test that minds.
+    std::env::set_current_dir(&place.0).unwrap();
+    trycmd::TestCases::new()
+        .register_bin("rigel", Path::new(program))
+        .register_bin("orion", orion.as_path())
+        .env("COLUMNS", "80")
+        .env("NO_COLOR", "1")
+        .case(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/*.trycmd"));
+}
+
+const POINT: &str = "orion -run advanced -matrix point -num_small 2 -num_large 1 -duration 1 --target sim:4,100us";
+
+#[test]
+fn json_is_one_document_and_nothing_else() {
+    let place = Place::new("cli-json");
+    let run = rigel(&place, &format!("{POINT} --json -verbose --out run")).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let document: serde_json::Value = serde_json::from_slice(&run.stdout).expect("one document on stdout");
+    assert_eq!(document["points"].as_array().map(Vec::len), Some(1));
+    let report = rigel(&place, "report run --json").output().unwrap();
+    assert_eq!(report.stdout, run.stdout, "the report differs from what the run printed");
+    let check = rigel(&place, "check . --json").output().unwrap();
+    let _: serde_json::Value = serde_json::from_slice(&check.stdout).expect("one document on stdout");
+}
+
+#[test]
+fn what_scripts_search_for_is_on_stdout_and_in_the_files() {
+    let place = Place::new("cli-strings");
+    let run = rigel(&place, &format!("{POINT} --out run")).output().unwrap();
+    let printed = String::from_utf8(run.stdout).unwrap();
+    let file = |end: &str| {
+        let entries = std::fs::read_dir(place.0.join("run")).unwrap().flatten().map(|entry| entry.path());
+        let path = entries.into_iter().find(|path| path.to_str().unwrap().ends_with(end)).expect(end);
+        std::fs::read_to_string(path).unwrap()
+    };
+    for text in [&printed, &file("_summary.txt")] {
+        for words in ["Maximum Large MBPS", "Maximum Small IOPS", "Minimum Small Latency"] {
+            let line = text.lines().find(|line| line.starts_with(words)).expect(words);
+            let figure = line.split('=').nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+            assert!(figure.parse::<f64>().is_ok_and(|figure| figure > 0.0), "{line}");
+        }
+    }
+    for end in ["_mbps.csv", "_iops.csv", "_lat.csv"] {
+        assert!(file(end).starts_with("Large/Small,"), "{end}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_fail() {
+    let place = Place::new("cli-pipe");
+    let mut made = rigel(&place, &format!("{POINT} --out run")).stdout(Stdio::null()).spawn().unwrap();
+    assert!(made.wait().unwrap().success());
+    let verbs =
+        [&format!("{POINT} --out piped")[..], "report run", "report run --json", "orion -help", "completions bash"];
+    for verb in verbs {
+        let mut child = rigel(&place, verb).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("panic"), "{verb}: {}: {said}", output.status);
+    }
+}
+
+#[test]
+fn a_second_run_of_the_same_name_in_the_same_minute_is_refused() {
+    let place = Place::new("cli-twice");
+    // The minute may change between two runs, but not twice.
+    for attempt in 0.. {
+        let name = format!("{POINT} -testname t{attempt}");
+        assert!(rigel(&place, &name).output().unwrap().status.success());
+        let files = || {
+            let mut files: Vec<_> = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path()).collect();
+            files.sort();
+            let content = |path| std::fs::read(path).unwrap_or_default();
+            files.iter().map(|path| (path.clone(), content(path))).collect::<Vec<_>>()
+        };
+        let before = files();
+        let again = rigel(&place, &name).output().unwrap();
+        if again.status.success() && attempt == 0 {
+            continue;
+        }
+        let said = String::from_utf8_lossy(&again.stderr);
+        assert_eq!(again.status.code(), Some(2), "{said}");
+        assert!(said.contains("exists") && said.contains("cure: wait until the next minute"), "{said}");
+        assert_eq!(files(), before, "something was overwritten");
+        return;
+    }
+}

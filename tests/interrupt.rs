@@ -1,0 +1,230 @@
+//! A run that is interrupted, or that runs out of room, leaves what it had measured, and nothing half-made.
+
+mod common;
+
+use common::{Missing, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
+use rigel::model::Coordinates;
+use rigel::record::End;
+use rigel::record::journal;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success(), "kill -s {name}");
+}
+
+/// A run on a scratch file, two seconds a point, once its second point is being measured.
+fn in_the_second_point(place: &Place) -> Child {
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "orion -run oltp -num_small 3 -duration 2 --target storage --scratch-size 64MiB --out run";
+    let child = rigel(place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    wait_until("the first point is done", || {
+        std::fs::read_to_string(&path)
+            .is_ok_and(|text| text.split_inclusive('\n').filter(|line| line.ends_with('\n')).count() == 2)
+    });
+    // The warm-up takes a second at most.
+    wait(1500);
+    child
+}
+
+fn interrupted_by(name: &str) {
+    let place = Place::new(&format!("interrupt-{name}"));
+    let child = in_the_second_point(&place);
+    signal(&child, name);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("rigel: stopped: 2 of 3 data points are not complete"), "{said}");
+    assert!(said.contains("cure: go on with them by `rigel orion --resume run`"), "{said}");
+    assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0], "the scratch file is still there");
+
+    let run = journal::read(&place.0.join("run")).unwrap();
+    let ends: Vec<&End> = run.points.iter().map(|point| &point.end).collect();
+    assert_eq!(ends, [&End::Complete, &End::Stopped]);
+    assert_eq!(run.complete(), [Coordinates { small: 1, large: 0 }]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        printed.contains("@ Small=1 and Large=0") && printed.contains("Incomplete @ Small=2 and Large=0"),
+        "{printed}"
+    );
+    let iops = entries(&place.0.join("run")).into_iter().find(|path| text(path).ends_with("_iops.csv")).unwrap();
+    let row = std::fs::read_to_string(iops).unwrap().lines().nth(1).unwrap().to_string();
+    assert_eq!(row.split(',').count(), 2, "an incomplete point is in the csv: {row}");
+
+    let resumed = rigel(&place, "orion --resume run").output().unwrap();
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert_eq!(journal::read(&place.0.join("run")).unwrap().complete().len(), 3);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
+    interrupted_by("INT");
+}
+
+#[test]
+fn sigterm_does_as_ctrl_c() {
+    interrupted_by("TERM");
+}
+
+#[test]
+fn an_interrupted_filling_leaves_nothing() {
+    let place = Place::new("interrupt-filling");
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "orion -run oltp --target storage --scratch-size 1GiB --out run";
+    let mut child = rigel(&place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It listens to signals before it prints anything.
+    let mut first = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(1) && said.contains("stopped while the scratch file was being filled"),
+        "{said}"
+    );
+    assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0]);
+    assert!(!place.0.join("run").exists(), "a run that has not begun has a directory");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    let place = Place::new("interrupt-twice");
+    let target = scratch_file("interrupt-twice", 4 << 20);
+    let line = "orion -run oltp -duration 60 --out run --target";
+    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the run has begun", || place.0.join("run/journal.jsonl").exists());
+    signal(&child, "INT");
+    // It may have ended by now.
+    let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+    wait_until("it ends", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(!journal::read(&place.0.join("run")).unwrap().cut);
+}
+
+/// A filesystem in memory, unmounted at the end.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    fn new(place: &Place, options: &str) -> Result<Self, Missing> {
+        let point = place.0.join("small");
+        std::fs::create_dir(&point).unwrap();
+        need("mount", &["-t", "tmpfs", "-o", options, "tmpfs", text(&point)]).map(|_| Self(point))
+    }
+
+    fn remount(&self, options: &str) -> Result<(), Missing> {
+        need("mount", &["-o", &format!("remount,{options}"), text(&self.0)]).map(drop)
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = need("umount", &[text(&self.0)]);
+    }
+}
+
+/// Twenty points in a moment, of some ten thousand bytes each.
+const MANY_POINTS: &str = "orion -run oltp -duration 1 --target sim:4,100us --seed 1 --no-progress";
+
+fn out_of_room(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device") && said.contains("cannot write '"), "{said}");
+    assert!(said.contains("\n  cure: "), "{said}");
+}
+
+#[test]
+fn a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room() {
+    test("a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room", || {
+        let place = Place::new("interrupt-full");
+        let small = Tmpfs::new(&place, "size=160k")?;
+        let output = rigel(&place, MANY_POINTS).args(["--out", "small/run"]).output().unwrap();
+        out_of_room(&output);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("go on with --resume"), "{output:?}");
+        let run = journal::read(&small.0.join("run")).unwrap();
+        let done = run.points.len();
+        assert!(done > 0 && done < 20, "{done} points fitted");
+        assert_eq!(entries(&small.0.join("run")).len(), 1, "there is more than the journal");
+        assert!(rigel(&place, "report small/run").output().unwrap().status.success());
+
+        small.remount("size=8m")?;
+        let output = rigel(&place, "orion --resume small/run").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let after = journal::read(&small.0.join("run")).unwrap();
+        assert_eq!(after.points[..done], run.points, "earlier points were touched");
+        assert_eq!(after.complete().len(), 20);
+        Ok(())
+    });
+}
+
+#[test]
+fn no_half_of_a_file_passes_for_a_result() {
+    test("no_half_of_a_file_passes_for_a_result", || {
+        let place = Place::new("interrupt-half");
+        let made = rigel(&place, MANY_POINTS).args(["--out", "run"]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let small = Tmpfs::new(&place, "size=16k")?;
+        let output = rigel(&place, "report run --orion-files small").output().unwrap();
+        out_of_room(&output);
+        for path in entries(&small.0) {
+            let whole = place.0.join("run").join(path.file_name().unwrap());
+            assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(whole).unwrap(), "{}", path.display());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured() {
+    test("a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured", || {
+        let place = Place::new("interrupt-refused");
+        let small = Tmpfs::new(&place, "size=64k")?;
+        for (options, words) in [("size=64k", "64 KiB are free"), ("ro", "Read-only file system")] {
+            small.remount(options)?;
+            for directory in ["small", "small/run"] {
+                let output = rigel(&place, MANY_POINTS).args(["--out", directory]).output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(2), "{said}");
+                assert!(said.contains(&format!("the result directory '{directory}'")), "{said}");
+                assert!(said.contains(words) && said.contains("cure: name another with --out DIR"), "{said}");
+            }
+        }
+        assert!(entries(&small.0).is_empty());
+        Ok(())
+    });
+}
+
+#[test]
+fn what_may_not_be_read_or_written_is_named() {
+    test("what_may_not_be_read_or_written_is_named", || {
+        // Root may do anything: somebody else runs a copy of the program, in a place that everybody can reach.
+        let home = Place(need("mktemp", &["-d"]).map(PathBuf::from)?);
+        let path = |name: &str| home.0.join(name);
+        std::fs::copy(env!("CARGO_BIN_EXE_rigel"), path("rigel")).unwrap();
+        std::fs::write(path("secret"), vec![1; 4 << 20]).unwrap();
+        std::fs::write(path("list.lun"), "secret\n").unwrap();
+        std::fs::write(path("hidden.lun"), "secret\n").unwrap();
+        need("chmod", &["755", text(&home.0)])?;
+        need("chmod", &["600", text(&path("secret")), text(&path("hidden.lun"))])?;
+        need("runuser", &["-u", "nobody", "--", text(&path("rigel")), "--version"])?;
+        let as_nobody = |arguments: &str| {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "nobody", "--", text(&path("rigel"))]).args(arguments.split_whitespace());
+            let output = command.current_dir(&home.0).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        for (arguments, words) in [
+            ("check secret", "secret may not be read: permission denied"),
+            ("orion -run oltp -testname list --out /tmp/rigel-unused", "secret may not be read: permission denied"),
+            ("orion -run oltp -testname hidden", "'hidden.lun': Permission denied"),
+            ("orion -run oltp --target sim:", "cannot be written to: Permission denied"),
+        ] {
+            let (status, said) = as_nobody(arguments);
+            assert!(status == Some(2) && said.contains(words) && said.contains("cure: "), "{arguments}: {said}");
+        }
+        assert!(!Path::new("/tmp/rigel-unused").exists());
+        Ok(())
+    });
+}

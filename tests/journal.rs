@@ -1,0 +1,196 @@
+//! What a run leaves behind is readable however the run ended, and every format that was ever released is still read.
+//!
+//! `tests/journals/` holds journals of released formats, never changed; the reports of each stand in
+//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test journal` writes those anew.
+
+mod common;
+
+use common::{Place, entries, rigel, scratch_file};
+use proptest::prelude::*;
+use rigel::model::Coordinates;
+use rigel::record::journal::{self, FORMAT, Run};
+use std::path::Path;
+use std::process::Stdio;
+
+/// Two points of an even device: a journal of a few thousand bytes.
+const SMALL_RUN: &str =
+    "orion -run oltp -num_small 2 -duration 1 --target sim:1,10ms,fixed --seed 7 --out run --no-progress";
+
+/// The journal of [`SMALL_RUN`].
+fn small_journal(place: &Place) -> Vec<u8> {
+    let output = rigel(place, SMALL_RUN).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    std::fs::read(place.0.join("run/journal.jsonl")).unwrap()
+}
+
+/// What the reader makes of `bytes`.
+fn read(place: &Place, bytes: &[u8]) -> Result<Run, String> {
+    let path = place.0.join("some.jsonl");
+    std::fs::write(&path, bytes).unwrap();
+    journal::read(&path).map_err(|error| error.to_string())
+}
+
+/// Where each line begins, and the end.
+fn line_starts(text: &[u8]) -> Vec<usize> {
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).collect()
+}
+
+#[test]
+fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
+    let place = Place::new("journal-cut");
+    let whole = small_journal(&place);
+    let starts = line_starts(&whole);
+    assert_eq!(starts.len(), 4, "a header, two points, the end");
+    let full = read(&place, &whole).unwrap();
+    assert!(!full.cut && full.points.len() == 2);
+    for cut in starts[1]..whole.len() {
+        let run = read(&place, &whole[..cut]).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        let lines = starts[1..].iter().filter(|start| **start <= cut).count();
+        assert_eq!(run.points, full.points[..lines - 1], "cut at {cut}");
+        assert_eq!(run.cut, !starts.contains(&cut), "cut at {cut}");
+    }
+    for cut in 0..starts[1] {
+        let error = read(&place, &whole[..cut]).expect_err("there is no header");
+        assert!(error.contains("holds no run") && error.contains("cure: "), "cut at {cut}: {error}");
+    }
+}
+
+#[test]
+fn a_cut_line_is_dropped_and_its_point_runs_again() {
+    let place = Place::new("journal-again");
+    let whole = small_journal(&place);
+    let last = line_starts(&whole)[2];
+    let path = place.0.join("run/journal.jsonl");
+    for cut in [last + 1, last + 100, whole.len() - 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let report = rigel(&place, "report run").output().unwrap();
+        assert!(report.status.success());
+        assert!(String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"), "{report:?}");
+        assert!(String::from_utf8_lossy(&report.stderr).contains("last line was cut off"), "{report:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), whole[..cut], "a report changed the journal");
+
+        let resumed = rigel(&place, "orion --resume run").output().unwrap();
+        let said = String::from_utf8_lossy(&resumed.stderr);
+        assert!(resumed.status.success(), "{said}");
+        assert!(said.contains("last line was cut off") && said.contains("1 of 2 data points to run"), "{said}");
+        let now = std::fs::read(&path).unwrap();
+        assert_eq!(now[..last], whole[..last], "earlier lines were touched");
+        let run = journal::read(&path).unwrap();
+        assert!(!run.cut && run.points.len() == 2 && run.complete().len() == 2, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_damaged_line_and_a_later_format_are_named() {
+    let place = Place::new("journal-damaged");
+    let whole = small_journal(&place);
+    let text = String::from_utf8(whole).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let of = |lines: &[&str]| format!("{}\n", lines.join("\n"));
+
+    let error = read(&place, of(&[lines[0], "{\"point\":5}", lines[2]]).as_bytes()).unwrap_err();
+    assert!(error.contains("some.jsonl' line 2 is damaged") && error.contains("cure: "), "{error}");
+    let error = read(&place, of(&[lines[0], lines[1], "", lines[2]]).as_bytes()).unwrap_err();
+    assert!(error.contains("line 3 is damaged"), "{error}");
+    let error = read(&place, of(&[lines[0], lines[1], lines[0]]).as_bytes()).unwrap_err();
+    assert!(error.contains("line 3 is damaged: a second header"), "{error}");
+    let error = read(&place, of(&[lines[1], lines[0]]).as_bytes()).unwrap_err();
+    assert!(error.contains("is not the journal of a run") && error.contains("a point before the header"), "{error}");
+
+    // A later format may have changed anything else.
+    let later = format!("{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n", FORMAT + 1);
+    let error = read(&place, later.as_bytes()).unwrap_err();
+    assert!(error.contains(&format!("has format {}, and this program reads up to {FORMAT}", FORMAT + 1)), "{error}");
+    assert!(error.contains("cure: "), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = read(&Place::new("journal-bytes"), &bytes);
+    }
+
+    #[test]
+    fn no_damage_makes_the_reader_or_a_report_panic(
+        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)
+    ) {
+        let place = Place::new("journal-hits");
+        let mut bytes = std::fs::read(frozen("v0.1.0.jsonl")).unwrap();
+        for (at, byte) in hits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(run) = read(&place, &bytes) {
+            let _ = rigel::report::table::text(&run);
+            let _ = rigel::report::data::csv(&run);
+            let _ = rigel::report::data::json(&run);
+        }
+    }
+}
+
+fn frozen(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals").join(name)
+}
+
+#[test]
+fn journals_of_every_released_format_are_read_and_reported_as_ever() {
+    let place = Place::new("journal-frozen");
+    let journals = entries(&frozen(""));
+    assert!(!journals.is_empty());
+    for journal in journals {
+        let name = journal.file_stem().unwrap().to_str().unwrap();
+        for format in ["text", "csv", "json", "orion"] {
+            let output = rigel(&place, &format!("report --format {format}")).arg(&journal).output().unwrap();
+            assert!(output.status.success(), "{name} as {format}: {output:?}");
+            common::golden(&format!("journals/{name}.{format}"), &String::from_utf8(output.stdout).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_and_completes() {
+    let place = Place::new("journal-killed");
+    let target = scratch_file("journal-killed", 8 << 20);
+    let line = "orion -run advanced -matrix detailed -num_small 2 -num_large 1 -duration 1 --out run --target";
+    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    // Two points are done, the third is running.
+    common::wait_until("two points are done", || std::fs::read(&path).is_ok_and(|text| line_starts(&text).len() > 3));
+    common::wait(300);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(entries(&place.0.join("run")).len(), 1, "Orion's files come at the end");
+    let before = std::fs::read(&path).unwrap();
+    let done = journal::read(&path).unwrap().complete();
+
+    let resumed = rigel(&place, "orion --resume run").output().unwrap();
+    let said = String::from_utf8_lossy(&resumed.stderr);
+    assert!(resumed.status.success(), "{said}");
+    assert!(said.contains(&format!("{} of 5 data points to run", 5 - done.len())), "{said}");
+    let after = std::fs::read(&path).unwrap();
+    assert_eq!(after[..before.len()], before, "earlier lines were touched");
+    let run = journal::read(&path).unwrap();
+    let cells: Vec<Coordinates> = run.points.iter().map(|point| point.coordinates).collect();
+    let planned: Vec<Coordinates> = run.header.points.iter().map(|point| point.coordinates).collect();
+    assert_eq!(cells, planned, "every point once");
+    assert_eq!(run.complete(), planned);
+    assert_eq!(entries(&place.0.join("run")).len(), 7, "the journal and Orion's six files");
+}
+
+#[test]
+fn a_run_that_is_still_going_is_not_gone_on_with() {
+    let place = Place::new("journal-locked");
+    let target = scratch_file("journal-locked", 4 << 20);
+    let line = "orion -run oltp -num_small 1 -duration 20 --out run --target";
+    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    common::wait_until("the run has begun", || std::fs::read(&path).is_ok_and(|text| text.ends_with(b"\n")));
+    let second = rigel(&place, "orion --resume run").output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(second.status.code() == Some(2) && said.contains("another process is still writing"), "{said}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
