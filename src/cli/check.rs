@@ -192,7 +192,9 @@ fn against_memory(bytes: Bytes, memory: Bytes) -> String {
         return bytes.to_string();
     }
     let times = bytes.0 as f64 / memory.0 as f64;
-    if times < 0.095 {
+    if times < 0.005 {
+        format!("{bytes}, under 0.01 times the memory")
+    } else if times < 0.095 {
         format!("{bytes}, {times:.2} times the memory")
     } else {
         format!("{bytes}, {times:.1} times the memory")

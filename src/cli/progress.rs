@@ -14,6 +14,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How often a scratch file's filling is told where there is no terminal.
 const FILL_EVERY: Nanos = Nanos::from_secs(10);
 
+/// Bytes from which I/O is thought of in bytes a second rather than in operations.
+const LARGE: u32 = 128 * 1024;
+
 /// Tells how a run stands.
 pub(super) struct Progress {
     clock: Clock,
@@ -96,7 +99,7 @@ impl Progress {
         let span = live.elapsed.since(then).as_secs_f64();
         // What matters most comes first: a narrow terminal cuts the line off.
         let left = seconds(self.seconds_left(self.number.saturating_sub(1), live.elapsed));
-        let mut text = format!("point {} of {}, {left} left: {}", self.number, self.points, point.coordinates);
+        let mut text = format!("point {}/{}, {left} left: {}", self.number, self.points, point.coordinates);
         if live.measuring_since.is_none() {
             text.push_str(" | warming up");
         }
@@ -111,8 +114,12 @@ impl Progress {
                 let length = point.streams.iter().find(|stream| stream.name == *name).map_or(0, |stream| stream.length);
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before) / done);
-                let mib = rate * f64::from(length) / MIB as f64;
-                let _ = write!(text, " | {name} {rate:.0} IOPS {mib:.0} MiB/s {mean}");
+                // One figure, so that two classes fit a line of 80 columns: the one that people go by at this size.
+                let _ = if length < LARGE {
+                    write!(text, " | {name} {rate:.0} IOPS {mean}")
+                } else {
+                    write!(text, " | {name} {:.0} MiB/s {mean}", rate * f64::from(length) / MIB as f64)
+                };
             }
         }
         bar.set_message(text);
