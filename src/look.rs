@@ -2,8 +2,8 @@
 //!
 //! Goes in: the paths of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
 //! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
-//! then is done for others. It writes nothing and reads no data. `rigel check` prints it; every run makes it and
-//! records it.
+//! then is done for others. It writes nothing and reads no data; [`writing`], for `rigel check`, has the guard read
+//! both ends. `rigel check` prints it; every run makes it and records it.
 
 use crate::analyse;
 use crate::clock::Clock;
@@ -108,9 +108,9 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     for path in paths {
         if let Some(first) = seen.insert(probe::identity(path)?, path) {
             let what = if first == path {
-                format!("{} is given twice", path.display())
+                format!("'{}' is given twice", path.display())
             } else {
-                format!("{} and {} are one and the same", first.display(), path.display())
+                format!("'{}' and '{}' are one and the same", first.display(), path.display())
             };
             return Err(Error::asked(what, "name every file and device once"));
         }
@@ -126,18 +126,18 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
             FileKind::File => "fill it first, or name a directory, in which Rigel makes a file",
             FileKind::Device => "see `lsblk`: nothing is attached to it, or there is no medium in it",
         };
-        return Err(Error::asked(format!("{shown} is empty"), cure));
+        return Err(Error::asked(format!("'{shown}' is empty"), cure));
     }
     if member.bytes.0 < grain.saturating_mul(2) {
         return Err(Error::asked(
-            format!("{shown} holds {}, less than two I/Os of {}", member.bytes, Bytes(grain)),
+            format!("'{shown}' holds {}, less than two I/Os of {}", member.bytes, Bytes(grain)),
             "name a larger file, or make the largest I/O smaller",
         ));
     }
     if !request.buffered && !grain.is_multiple_of(member.alignment.into()) {
         return Err(Error::asked(
             format!(
-                "I/Os of {grain} bytes are not a multiple of the {} that {shown} is read in",
+                "I/Os of {grain} bytes are not a multiple of the {} that '{shown}' is read in",
                 Bytes(member.alignment.into())
             ),
             "make them a multiple of it, or go through the page cache with --buffered",

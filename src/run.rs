@@ -204,6 +204,12 @@ impl Bench {
         }
     }
 
+    /// The engine's name: of the one that was chosen, where the choice was left to us.
+    #[must_use]
+    pub fn engine_name(&self) -> &'static str {
+        self.engine.name()
+    }
+
     /// What the engine makes use of on this machine.
     #[must_use]
     pub fn engine_about(&self) -> String {

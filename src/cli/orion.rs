@@ -4,7 +4,7 @@ use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::progress::Progress;
 use crate::clock;
-use crate::model::{Error, Point, Target};
+use crate::model::{Error, Layout, Point, Target};
 use crate::plan::lun;
 use crate::plan::orion::{OrionRequest, VolumeShape};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
@@ -36,6 +36,8 @@ struct Plan {
     allow_holes: bool,
     workers: usize,
     seed: u64,
+    /// Where the run was begun: relative paths are to be read from here.
+    directory: PathBuf,
 }
 
 /// A run that is to be made, or to be gone on with.
@@ -91,6 +93,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         allow_holes: args.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
         seed: args.seed.unwrap_or_else(clock::fresh_seed),
+        directory: std::env::current_dir().unwrap_or_default(),
     };
     let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Ok(Job { plan, target, engine: args.engine_choice(), command, directory, resumed: None })
@@ -102,18 +105,45 @@ fn resume(directory: &Path) -> Result<Job, Error> {
     if run.cut {
         remark("the journal's last line was cut off: the point it was for runs again\n");
     }
-    if matches!(run.header.target, Target::Scratch { .. }) {
+    let header = run.header.clone();
+    let mut plan = plan_of(&run)?;
+    // Relative paths were meant from where the run was begun. Gone on with there, they can stay as they were typed.
+    let here = std::env::current_dir().is_ok_and(|here| here == plan.directory);
+    let begun_in = if here { PathBuf::new() } else { plan.directory.clone() };
+    plan.prefix = begun_in.join(&plan.prefix);
+    plan.destroy.iter_mut().for_each(|path| *path = begun_in.join(&*path));
+    let target = target_again(&run, &begun_in);
+    if matches!(target, Target::Scratch { .. }) {
         remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
     }
-    let header = run.header.clone();
     Ok(Job {
-        plan: plan_of(&run)?,
-        target: header.target,
+        plan,
+        target,
         engine: header.engine,
         command: header.command,
         directory: directory.to_path_buf(),
         resumed: Some((journal, run)),
     })
+}
+
+/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
+/// target itself.
+fn target_again(run: &Run, begun_in: &Path) -> Target {
+    match run.header.target.clone() {
+        Target::Paths { members, layout } => {
+            Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
+        }
+        Target::Scratch { directory, bytes, keep } => {
+            let kept = run.header.facts.members.iter().map(|member| begun_in.join(&member.path));
+            let kept: Vec<PathBuf> = kept.filter(|path| keep && path.is_file()).collect();
+            if kept.is_empty() {
+                Target::Scratch { directory: begun_in.join(directory), bytes, keep }
+            } else {
+                Target::Paths { members: kept, layout: Layout::Concat }
+            }
+        }
+        model @ (Target::Sim(_) | Target::Null { .. }) => model,
+    }
 }
 
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
@@ -190,7 +220,7 @@ fn header(job: &Job, bench: &Bench) -> Header {
         started: clock::wall_time(),
         command: job.command.clone(),
         target: job.target.clone(),
-        engine: job.engine.clone(),
+        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
         engine_about: bench.engine_about(),
         points: bench.points.clone(),
         plan: serde_json::to_value(&job.plan).expect("a plan is made of maps with text keys"),

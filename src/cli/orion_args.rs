@@ -146,7 +146,7 @@ pub struct OrionArgs {
     /// Goes on with the run in this directory, as it was asked for then
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub resume: Option<PathBuf>,
-    /// Threads that make I/O [default: by the CPUs]
+    /// Threads that make I/O, at least; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
     /// Shows no progress; results, doubts and errors still

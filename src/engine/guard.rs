@@ -86,7 +86,7 @@ struct Target<'a> {
 impl Target<'_> {
     /// A refusal: `found` follows the path, as in "is mounted on /mnt".
     fn refusal(&self, found: impl std::fmt::Display, cure: impl Into<String>) -> Error {
-        Error::asked(format!("refused to write to {}: it {found}", self.path.display()), cure)
+        Error::asked(format!("refused to write to '{}': it {found}", self.path.display()), cure)
     }
 
     fn refuse_mounted(&self) -> Result<(), Error> {
@@ -256,7 +256,7 @@ impl Target<'_> {
     fn refuse_signature(&self, file: &File) -> Result<(), Error> {
         let unreadable = |error: std::io::Error| {
             Error::failed(
-                format!("refused to write to {}: what it holds cannot be read: {error}", self.path.display()),
+                format!("refused to write to '{}': what it holds cannot be read: {error}", self.path.display()),
                 "Rigel writes only where it has seen that nothing is lost; name another target",
             )
         };
@@ -531,7 +531,7 @@ mod tests {
         let path = Path::new("/dev/sda1");
         let target = Target { path, kind: FileKind::Device, identity: Identity::Device(0), family };
         let said = target.refuse_member().unwrap_err().to_string();
-        assert!(said.contains("/dev/sda1: it is part of dm-0 (LVM volume vg-data)"), "{said}");
+        assert!(said.contains("/dev/sda1': it is part of dm-0 (LVM volume vg-data)"), "{said}");
     }
 
     #[test]

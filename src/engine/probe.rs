@@ -35,7 +35,10 @@ pub fn probe(path: &Path) -> Result<VolumeMember, Error> {
     // Asked again of what was opened: the path may have changed hands in between.
     let metadata = file.metadata().map_err(|error| refused(path, &error))?;
     if kind_of(&metadata, path)? != kind {
-        return Err(Error::failed(format!("{} was replaced while Rigel looked at it", path.display()), "run it again"));
+        return Err(Error::failed(
+            format!("'{}' was replaced while Rigel looked at it", path.display()),
+            "run it again",
+        ));
     }
     match kind {
         FileKind::File => Ok(probe_file(path, &file, &metadata)),
@@ -80,7 +83,7 @@ pub(super) fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Erro
     } else {
         ("a socket", "name a file or a block device")
     };
-    Err(Error::asked(format!("{} is {what}", path.display()), cure))
+    Err(Error::asked(format!("'{}' is {what}", path.display()), cure))
 }
 
 /// Opens `path` to read. Never waits: a pipe that took the file's place would otherwise hold us for ever.
@@ -97,11 +100,11 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display();
     match error.kind() {
         ErrorKind::NotFound => Error::asked(
-            format!("{shown} does not exist"),
+            format!("'{shown}' does not exist"),
             "check the spelling; Rigel makes no files but in a directory",
         ),
         ErrorKind::PermissionDenied => Error::asked(
-            format!("{shown} may not be read: permission denied"),
+            format!("'{shown}' may not be read: permission denied"),
             if rustix::process::geteuid().is_root() {
                 "root is refused as well: allow the device to this container or service \
                  (docker run --device, DeviceAllow= of systemd), or run outside of it"
@@ -109,11 +112,12 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
                 "run as root, or as a user who may read it and every directory above"
             },
         ),
-        ErrorKind::NotADirectory => {
-            Error::asked(format!("{shown} does not exist: a part of the path is not a directory"), "check the spelling")
-        }
+        ErrorKind::NotADirectory => Error::asked(
+            format!("'{shown}' does not exist: a part of the path is not a directory"),
+            "check the spelling",
+        ),
         _ => Error::asked(
-            format!("{shown} cannot be opened: {error}"),
+            format!("'{shown}' cannot be opened: {error}"),
             "see whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
         ),
     }
@@ -149,7 +153,7 @@ fn probe_file(path: &Path, file: &File, metadata: &Metadata) -> VolumeMember {
 
 fn probe_device(path: &Path, file: &File, metadata: &Metadata) -> Result<VolumeMember, Error> {
     let bytes = device_bytes(file)
-        .map_err(|error| Error::failed(format!("the size of {} cannot be read: {error}", path.display()), ""))?;
+        .map_err(|error| Error::failed(format!("the size of '{}' cannot be read: {error}", path.display()), ""))?;
     let alignment = rustix::fs::ioctl_blksszget(file).unwrap_or(ALIGNMENT_MIN).max(ALIGNMENT_MIN);
     Ok(VolumeMember {
         path: path.to_path_buf(),

@@ -33,7 +33,7 @@ pub struct Header {
     pub command: Vec<String>,
     /// The target as asked for.
     pub target: Target,
-    /// The engine asked for, and whether I/O goes through the page cache.
+    /// The engine that was used, and whether I/O goes through the page cache.
     pub engine: EngineChoice,
     /// What of the engine's features the machine granted.
     pub engine_about: String,

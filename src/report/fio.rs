@@ -137,8 +137,7 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
         let _ = writeln!(text, "; Ours was striped by {stripe}; for random I/O fio draws a file for each.");
     }
     let engine = match header.engine.name.as_str() {
-        "psync" => "psync",
-        _ if header.engine_about.starts_with("libaio") => "libaio",
+        same @ ("psync" | "libaio") => same,
         _ => "io_uring",
     };
     let names: Vec<String> = members.iter().map(|path| escaped(path)).collect();

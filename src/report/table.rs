@@ -1,7 +1,7 @@
 //! The report for people: one screen of text.
 
 use crate::analyse::{ClassSummary, PointSummary, summarise};
-use crate::model::{Bytes, Finding, Nanos, Severity};
+use crate::model::{Bytes, Finding, Nanos, Severity, Target};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -12,7 +12,13 @@ pub fn text(run: &Run) -> String {
     let header = &run.header;
     let summaries: Vec<PointSummary> = run.latest().iter().map(summarise).collect();
     let mut text = String::new();
-    let _ = writeln!(text, "{} of {}, begun {}", header.facts.name, header.facts.usable, header.started);
+    let facts = &header.facts;
+    // A scratch file has its size in its name.
+    let size = match header.target {
+        Target::Scratch { .. } => String::new(),
+        _ => format!(" of {}", facts.usable),
+    };
+    let _ = writeln!(text, "{}{size}, begun {}", facts.name, header.started);
     let _ = writeln!(text, "{} CPUs, Linux {}; {}", header.host.cpus, header.host.kernel, header.engine_about);
     let (done, planned) = (summaries.len(), header.points.len());
     let _ = writeln!(text, "{done} of {planned} data points, Rigel {}\n", header.version);
