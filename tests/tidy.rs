@@ -362,7 +362,7 @@ fn sources() -> Vec<Source> {
 fn project_files() -> Vec<PathBuf> {
     let kept = |entry: &PathBuf| {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        !["target", "dist", "demo", ".git", "Cargo.lock", "LICENSE"].contains(&name.as_str())
+        !["target", "dist", "demo", "corpus", "artifacts", ".git", "Cargo.lock", "LICENSE"].contains(&name.as_str())
             && Path::new(&name).extension().is_none_or(|extension| extension != "rigel")
     };
     let entries = fs::read_dir(root()).expect("the project's folder").map(|entry| entry.expect("an entry").path());

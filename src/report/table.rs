@@ -111,8 +111,8 @@ pub fn witness(summaries: &[PointSummary]) -> String {
     format!("the kernel counted {share:.1} % of the bytes asked for on the devices below\n")
 }
 
-/// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings that
-/// recur are told once.
+/// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings
+/// that recur are told once.
 #[must_use]
 pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut sorted: Vec<&Finding> = findings.collect();
