@@ -22,13 +22,16 @@ use lane::{Flight, Lane, Shared};
 use pacer::Pacer;
 use stage::{Leader, Stage, TICK};
 use std::ops::RangeInclusive;
-use std::sync::Barrier;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Operations started before looking for completions: few, because all 64 at once make lock-step batches that cost 5–7
 /// % of a disk's throughput. More, up to the greatest, as long as the device answers at once whatever it is given:
 /// then the CPU is the limit, and every system call saved counts. Figures in docs/performance.md.
 const BATCH: RangeInclusive<usize> = 8..=32;
+
+/// How often it is looked whether all workers are ready.
+const GATE: Nanos = Nanos::from_millis(1);
 
 /// How often [`Watch`] is called, at most.
 const WATCH: Nanos = Nanos::from_millis(100);
@@ -97,7 +100,24 @@ struct Room<'a> {
     live: Vec<LiveClass>,
     /// The class of each stream.
     class_of: Vec<usize>,
-    start: Barrier,
+    gate: Gate,
+}
+
+/// Where workers wait until all are ready. Not a `Barrier`: its threads leave one after the other, each by a lock, and
+/// where the first ones out keep the CPUs busy the last of 512 came out after minutes.
+struct Gate {
+    ready: AtomicUsize,
+    open: AtomicBool,
+}
+
+impl Gate {
+    /// One more worker is ready. Waits until the gate is open.
+    fn arrive(&self) {
+        self.ready.fetch_add(1, Ordering::Release);
+        while !self.open.load(Ordering::Acquire) {
+            thread::park();
+        }
+    }
 }
 
 /// Drives `point` on `engine` with at least `workers` threads, until it is over or `stop` is set.
@@ -129,7 +149,7 @@ pub fn point(
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),
         class_of: class_of.collect(),
-        start: Barrier::new(hands.len()),
+        gate: Gate { ready: AtomicUsize::new(0), open: AtomicBool::new(clock.is_virtual()) },
         clock,
     };
     let outcomes = run_workers(&room, &hands, watch);
@@ -208,18 +228,46 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
     let outcomes = if room.clock.is_virtual() {
         vec![worker(room, 0, hands)]
     } else {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..hands.len()).map(|number| scope.spawn(move || worker(room, number, hands))).collect();
-            while threads.iter().any(|thread| !thread.is_finished()) {
-                room.clock.wait_until(room.clock.now().plus(WATCH));
-                see(watch);
-            }
-            threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
-        })
+        std::thread::scope(|scope| run_threads(scope, room, hands, &mut || see(watch)))
     };
     see(watch);
     outcomes
+}
+
+/// Runs a thread for each hand, and calls `see` from time to time.
+fn run_threads<'scope, 'a: 'scope>(
+    scope: &'scope Scope<'scope, 'a>,
+    room: &'a Room,
+    hands: &'a [Vec<usize>],
+    see: &mut dyn FnMut(),
+) -> Vec<Worked> {
+    let (mut threads, mut refused) = (Vec::with_capacity(hands.len()), None);
+    for number in 0..hands.len() {
+        match thread::Builder::new().spawn_scoped(scope, move || worker(room, number, hands)) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                room.stage.stop(room.clock.now());
+                let what = format!("the system gives {number} threads, and {} are needed: {error}", hands.len());
+                refused = Some(Err(Error::failed(what, "ask for fewer outstanding I/Os, or take --engine uring")));
+                break;
+            }
+        }
+    }
+    let is_over = || threads.iter().all(ScopedJoinHandle::is_finished);
+    while room.gate.ready.load(Ordering::Acquire) < threads.len() && !is_over() {
+        room.clock.wait_until(room.clock.now().plus(GATE));
+    }
+    room.gate.open.store(true, Ordering::Release);
+    threads.iter().for_each(|thread| thread.thread().unpark());
+    while !is_over() {
+        room.clock.wait_until(room.clock.now().plus(WATCH));
+        // The leading worker sees a request to stop as well, unless an operation holds it up.
+        if room.stop.load(Ordering::Relaxed) {
+            room.stage.stop(room.clock.now());
+        }
+        see();
+    }
+    threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).chain(refused).collect()
 }
 
 /// One worker: opens its session, waits for the others, and drives its slots.
@@ -228,7 +276,7 @@ fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
     let lengths: Vec<u32> = hand.iter().map(|stream| room.point.streams[*stream].length).collect();
     let session = room.engine.open(&lengths);
     let (streams, mut lanes, mut table) = make_lanes(room, number, hands);
-    room.start.wait();
+    room.gate.arrive();
     room.stage.set_off(room.clock.now(), room.point.warm_up);
     let mut session = match session {
         Ok(session) => session,

@@ -90,10 +90,12 @@ impl Stage {
         self.stopped.load(Relaxed)
     }
 
-    /// No operation may start any more.
+    /// No operation may start any more. Means nothing once the point has come to its end by itself.
     pub(super) fn stop(&self, now: Nanos) {
-        self.stopped.store(true, Relaxed);
-        self.end.fetch_min(now.0, Relaxed);
+        if now < self.end() {
+            self.stopped.store(true, Relaxed);
+            self.end.fetch_min(now.0, Relaxed);
+        }
     }
 
     /// Operations ended.
