@@ -123,6 +123,9 @@ const WITNESS_TOLERANCE: f64 = 0.02;
 /// Standard deviations by which coverage may differ from theory: chance exceeds six once in 500 million.
 const COVERAGE_TOLERANCE: f64 = 6.0;
 
+/// Share of the CPU time there is beyond which the CPU is the limit.
+const CPU_TOLERANCE: f64 = 0.95;
+
 /// Share by which Little's law may be off.
 const LITTLE_TOLERANCE: f64 = 0.01;
 
@@ -136,6 +139,7 @@ pub fn summarise(record: &PointRecord) -> PointSummary {
     for class in &classes {
         doubt_class(class, record, &mut findings);
     }
+    findings.extend(doubt_cpu(record));
     findings.extend(witness.and_then(|witness| doubt_witness(witness, record.coordinates)));
     PointSummary {
         small: record.coordinates.small,
@@ -286,6 +290,24 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     }
 }
 
+/// A tool that has no CPU left measures itself.
+fn doubt_cpu(record: &PointRecord) -> Option<Finding> {
+    let available = record.measured.as_secs_f64() * f64::from(record.cpus);
+    let busy = record.cpu.as_secs_f64() / available;
+    (available > 0.0 && busy > CPU_TOLERANCE).then(|| {
+        Finding::doubt(
+            "cpu-limit",
+            format!(
+                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may do more",
+                record.coordinates,
+                record.cpus,
+                busy * 100.0
+            ),
+            "give it more with --workers, if there are more CPUs; else take the figures as what this machine can ask for",
+        )
+    })
+}
+
 fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
     let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
     if asked <= 0.0 {
@@ -349,6 +371,7 @@ mod tests {
             measured: Nanos::from_secs(10),
             end: End::Complete,
             cpu: Nanos::from_millis(50),
+            cpus: 1,
             streams: vec![stream],
             samples: Vec::new(),
         }
@@ -416,6 +439,15 @@ mod tests {
         assert_eq!(names(&record), ["not-from-device"]);
         record.samples[1] = sample(1000 + 15_000 * 16);
         assert_eq!(names(&record), ["other-load"]);
+    }
+
+    #[test]
+    fn a_tool_without_cpu_to_spare_is_doubted() {
+        let mut record = record();
+        record.cpu = Nanos::from_millis(9800);
+        assert_eq!(names(&record), ["cpu-limit"]);
+        record.cpus = 2;
+        assert_eq!(names(&record), Vec::<String>::new());
     }
 
     #[test]

@@ -174,6 +174,8 @@ pub fn point(
         measured: stage.measured(),
         end,
         cpu: stage.cpu(),
+        cpus: thread::available_parallelism()
+            .map_or(0, |cpus| u32::try_from(cpus.get().min(hands.len())).unwrap_or(u32::MAX)),
         streams,
         samples: Vec::new(),
     })

@@ -168,6 +168,9 @@ pub struct PointRecord {
     pub end: End,
     /// CPU time of this process while measuring, user and system.
     pub cpu: Nanos,
+    /// CPUs that its workers could keep busy: one each, as far as there are any; 0 if that is not known.
+    #[serde(default)]
+    pub cpus: u32,
     /// By class.
     pub streams: Vec<StreamRecord>,
     /// The host, before, during and after.

@@ -541,6 +541,7 @@ mod tests {
             measured: Nanos::from_secs(seconds),
             end: End::Complete,
             cpu: Nanos(0),
+            cpus: 0,
             streams: streams.map(|(name, depth, length)| stream(name, depth, length, seconds, ios)).collect(),
             samples: Vec::new(),
         }
