@@ -36,7 +36,8 @@ struct Plan {
     allow_holes: bool,
     workers: usize,
     seed: u64,
-    /// Where the run was begun: relative paths are to be read from here.
+    /// Where the run was begun: relative paths are to be read from here. Empty if that is not known.
+    #[serde(default)]
     directory: PathBuf,
 }
 
