@@ -1,7 +1,8 @@
 //! Facts and counters of the host: what the machine is, what the disks are, what they are doing.
 //!
-//! Goes in: /proc, /sys and a device number. Comes out: [`Host`], [`BlockDevice`]s and [`Sample`]s. It never fails a
-//! run: what cannot be read is left at its default. It writes nothing and opens no target.
+//! Goes in: /proc, /sys and a device number. Comes out: [`Host`](crate::model::Host), block devices and
+//! [`Sample`](crate::model::Sample)s. It never fails a run: what cannot be read is left at its default. It writes
+//! nothing and opens no target.
 
 mod device;
 mod host;
