@@ -137,7 +137,7 @@ pub struct OrionArgs {
     /// Allows writes to this target, may be repeated: its path, again
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
-    /// Directory for all that is written [default: Orion's files here, the journal in NAME_TIME.rigel]
+    /// Directory for all that is written [default: Orion's files here, the journal in a .rigel directory beside them]
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub out: Option<PathBuf>,
     /// Prints the results as JSON, and nothing else to stdout
