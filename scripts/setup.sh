@@ -24,6 +24,10 @@ cargo-clippy  RUST          test
 fio           fio           test bench
 mkfs.ext4     e2fsprogs     test
 mkfs.xfs      xfsprogs      test
+mkfs.btrfs    btrfs-progs   test
+mkfs.vfat     dosfstools    test
+mkfs.exfat    exfatprogs    test
+mkfs.f2fs     f2fs-tools    test
 pvcreate      lvm2          test
 sfdisk        fdisk         test
 losetup       mount         test

@@ -216,8 +216,8 @@ fn what_may_not_be_read_or_written_is_named() {
             (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
         };
         for (arguments, words) in [
-            ("check secret", "secret may not be read: permission denied"),
-            ("orion -run oltp -testname list --out /tmp/rigel-unused", "secret may not be read: permission denied"),
+            ("check secret", "'secret' may not be read: permission denied"),
+            ("orion -run oltp -testname list --out /tmp/rigel-unused", "'secret' may not be read: permission denied"),
             ("orion -run oltp -testname hidden", "'hidden.lun': Permission denied"),
             ("orion -run oltp --target sim:", "cannot be written to: Permission denied"),
         ] {
