@@ -12,8 +12,9 @@ PARTS ?=
 ARGS ?=
 
 SHELL := /bin/bash
-# A toolchain that the set-up has just installed is not yet on the caller's PATH.
-export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
+# A toolchain that the set-up has just installed is not yet on the caller's PATH; Debian's PostgreSQL never is.
+POSTGRES := $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POSTGRES)
 CARGO := cargo
 HOST := x86_64-unknown-linux-gnu
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
