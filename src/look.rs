@@ -43,8 +43,10 @@ pub struct Request<'a> {
     pub called: Option<&'a str>,
     /// How they form it.
     pub layout: Layout,
-    /// The largest I/O, in bytes.
+    /// Bytes in which members of a volume are cut, so that no I/O lies on two of them.
     pub grain: u64,
+    /// Bytes of the largest I/O.
+    pub largest: u64,
     /// I/O goes through the page cache.
     pub buffered: bool,
     /// How long the host is watched.
@@ -128,9 +130,9 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
         };
         return Err(Error::asked(format!("'{shown}' is empty"), cure));
     }
-    if member.bytes.0 < grain.saturating_mul(2) {
+    if member.bytes.0 < request.largest.saturating_mul(2) {
         return Err(Error::asked(
-            format!("'{shown}' holds {}, less than two I/Os of {}", member.bytes, Bytes(grain)),
+            format!("'{shown}' holds {}, less than two I/Os of {}", member.bytes, Bytes(request.largest)),
             "name a larger file, or make the largest I/O smaller",
         ));
     }
@@ -184,7 +186,7 @@ mod tests {
 
     fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
         let watch = Nanos::from_millis(1);
-        look(&Request { paths, called: None, layout: Layout::Concat, grain, buffered: false, watch })
+        look(&Request { paths, called: None, layout: Layout::Concat, grain, largest: grain, buffered: false, watch })
     }
 
     #[test]
@@ -207,7 +209,8 @@ mod tests {
         let paths = [place.file("file", 1 << 20, 1 << 20)];
         let called = Some("a scratch file");
         let watch = Nanos(0);
-        let request = Request { paths: &paths, called, layout: Layout::Concat, grain: 4096, buffered: false, watch };
+        let (grain, largest, layout) = (4096, 4096, Layout::Concat);
+        let request = Request { paths: &paths, called, layout, grain, largest, buffered: false, watch };
         let target = look(&request).unwrap().target;
         assert_eq!((target.name.as_str(), target.members[0].path.to_str()), ("a scratch file", called));
     }

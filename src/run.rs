@@ -15,13 +15,17 @@ use crate::engine::volume::{Access, Volume};
 use crate::engine::{self, Engine, guard};
 use crate::look;
 use crate::model::{
-    Bytes, Coordinates, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Target, TargetFacts, VolumeMember,
+    Bytes, Coordinates, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Stream, Target, TargetFacts,
+    VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::record::PointRecord;
 use crate::record::journal::{EngineChoice, Journal};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Most threads that synchronous I/O may take: far above what any storage gains from.
+const PSYNC_THREADS_MAX: u64 = 4096;
 
 /// How often counters of the host are kept while a point runs.
 const SAMPLE: Nanos = Nanos::from_secs(1);
@@ -32,8 +36,10 @@ pub struct Request<'a> {
     pub target: &'a Target,
     /// By which engine.
     pub engine: &'a EngineChoice,
-    /// Bytes of the largest I/O of the plan, or the least common multiple of all: no I/O straddles two members.
+    /// Bytes in which members of a volume are cut, so that no I/O lies on two of them.
     pub grain: u64,
+    /// Bytes of the largest I/O.
+    pub largest: u64,
     /// The plan writes.
     pub writes: bool,
     /// Paths that may be overwritten, named a second time.
@@ -115,7 +121,7 @@ impl Bench {
         let (paths, layout, scratch) = match request.target {
             Target::Paths { members, layout } => {
                 if request.writes {
-                    members.iter().try_for_each(|path| guard::permit_write(path, request.destroy))?;
+                    members.iter().try_for_each(|path| guard::permit_write(path, request.destroy).map(drop))?;
                 }
                 (members.clone(), *layout, None)
             }
@@ -130,12 +136,12 @@ impl Bench {
             Target::Sim(spec) => {
                 let engine = Sim::new(*spec, request.seed);
                 let note = "this target is a model of a device; the figures say nothing of this machine's storage";
-                return Ok(Self::without_files(request, Box::new(engine), plan, Finding::note("sim", note)));
+                return Self::without_files(request, Box::new(engine), plan, Finding::note("sim", note));
             }
             Target::Null { bytes } => {
                 let engine = Null::new(Clock::real(), bytes.0);
                 let note = "this target is nothing at all; the figures are the tool's own speed";
-                return Ok(Self::without_files(request, Box::new(engine), plan, Finding::note("null", note)));
+                return Self::without_files(request, Box::new(engine), plan, Finding::note("null", note));
             }
         };
         Self::on_files(request, &paths, layout, scratch, plan)
@@ -150,7 +156,15 @@ impl Bench {
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
-        let look_at = look::Request { paths, called, layout, grain: request.grain, buffered, watch: look::WATCH };
+        let look_at = look::Request {
+            paths,
+            called,
+            layout,
+            grain: request.grain,
+            largest: request.largest,
+            buffered,
+            watch: look::WATCH,
+        };
         let mut look = look::look(&look_at)?;
         refuse(&look.findings, request.allow_holes)?;
         let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
@@ -160,7 +174,14 @@ impl Bench {
         if !buffered {
             refuse_unaligned(&points, &look.target.members)?;
         }
+        // Asked again, a second later and at the last moment: what is opened must be what was judged.
+        let is_ours = scratch.is_some();
+        let judge = |path: &PathBuf| guard::permit_write(path, request.destroy);
+        let judged =
+            if request.writes && !is_ours { paths.iter().map(judge).collect::<Result<_, _>>()? } else { Vec::new() };
         let volume = Volume::open(paths, map, Access { write: request.writes, direct: !buffered })?;
+        volume.refuse_exchanged(&judged)?;
+        refuse_too_many(&points, request, look.host.memory)?;
         let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths =
             lengths.max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>()).unwrap_or_default();
@@ -169,6 +190,10 @@ impl Bench {
         let device = |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
         let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
         devices.dedup();
+        if look.target.members.iter().any(|member| member.devices.is_empty()) {
+            // Without a counter for every member the kernel's count says nothing about ours.
+            devices.clear();
+        }
         if let Some(scratch) = &scratch {
             look.target.name = scratch.display_name().into();
             look.target.members[0].path = scratch.display_name().into();
@@ -190,9 +215,9 @@ impl Bench {
         engine: Box<dyn Engine>,
         plan: impl FnOnce(&Shape) -> Vec<Point>,
         note: Finding,
-    ) -> Self {
-        let usable = engine.usable() / request.grain * request.grain;
-        Self {
+    ) -> Result<Self, Error> {
+        let usable = VolumeMap::new(&[engine.usable()], Layout::Concat, request.grain)?.usable();
+        Ok(Self {
             points: plan(&Shape { member_starts: vec![0], usable }),
             engine,
             observer: Observer::new(Vec::<String>::new()),
@@ -201,7 +226,7 @@ impl Bench {
             host: observe::host(),
             facts: TargetFacts { name: request.target.to_string(), usable: Bytes(usable), members: Vec::new() },
             findings: vec![note],
-        }
+        })
     }
 
     /// The engine's name: of the one that was chosen, where the choice was left to us.
@@ -265,6 +290,30 @@ impl Bench {
         record.samples = samples;
         Ok(record)
     }
+}
+
+/// Threads and buffers that this machine could not give would end the program instead of the request.
+fn refuse_too_many(points: &[Point], request: &Request, memory: Bytes) -> Result<(), Error> {
+    for point in points {
+        let slots = |stream: &Stream| u64::from(stream.load.slots());
+        let threads: u64 = point.streams.iter().map(slots).sum();
+        if request.engine.name == "psync" && threads > PSYNC_THREADS_MAX {
+            return Err(Error::asked(
+                format!("{} needs {threads} threads of psync, at most {PSYNC_THREADS_MAX}", point.coordinates),
+                "ask for fewer outstanding I/Os, or take --engine uring",
+            ));
+        }
+        // A session that writes has a second buffer for each slot.
+        let copies = if request.writes { 2 } else { 1 };
+        let buffers: u64 = point.streams.iter().map(|stream| slots(stream) * u64::from(stream.length) * copies).sum();
+        if buffers > memory.0 / 2 {
+            return Err(Error::asked(
+                format!("{} needs {} of buffers, more than half of the memory", point.coordinates, Bytes(buffers)),
+                "ask for fewer outstanding I/Os, or smaller ones",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Direct I/O of a length that a member's device cannot do would fail, every one.

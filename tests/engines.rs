@@ -210,6 +210,16 @@ fn an_engine_says_what_it_is() {
     }
 }
 
+#[test]
+fn a_file_that_was_exchanged_after_the_guard_judged_it_is_not_written() {
+    let judged = scratch_file("exchanged-judged", BLOCKS * u64::from(BLOCK));
+    let other = scratch_file("exchanged-other", BLOCKS * u64::from(BLOCK));
+    let identity = rigel::engine::guard::permit_write(&judged.path, std::slice::from_ref(&judged.path)).unwrap();
+    assert_eq!(volume(&[&judged], WRITE).refuse_exchanged(&[identity]), Ok(()));
+    let error = volume(&[&other], WRITE).refuse_exchanged(&[identity]).unwrap_err();
+    assert!(error.exit_status() == 2 && error.to_string().contains("exchanged"), "{error}");
+}
+
 /// Makes `io_uring_setup` fail with EPERM in this process, as containers do, by a seccomp filter.
 fn forbid_io_uring() -> std::io::Result<()> {
     const LOAD_SYSCALL_NUMBER: libc::sock_filter = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };

@@ -103,7 +103,7 @@ fn what_rigel_made_itself_needs_no_second_naming() {
     permitted(scratch.path(), &[]);
     drop(scratch);
     let kept = Scratch::make(&place.0, Some(Bytes(SIZE)), true, &mut |_, _| true).unwrap();
-    let path = kept.path().to_path_buf();
+    let path = PathBuf::from(kept.display_name());
     drop(kept);
     permitted(&path, &[]);
     // A copy has the bytes and not the right.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place, entries, rigel, scratch_file};
+use common::{Place, Scratch, entries, rigel, scratch_file};
 use proptest::prelude::*;
 use rigel::model::Coordinates;
 use rigel::record::journal::{self, FORMAT, Run};
@@ -178,6 +178,38 @@ fn a_killed_run_goes_on_and_completes() {
     assert_eq!(cells, planned, "every point once");
     assert_eq!(run.complete(), planned);
     assert_eq!(entries(&place.0.join("run")).len(), 7, "the journal and Orion's six files");
+}
+
+#[test]
+fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
+    let place = Place::new("journal-replaced");
+    let target = scratch_file("journal-replaced", 8 << 20);
+    let line = "orion -run advanced -matrix basic -num_small 2 -num_large 1 -write 100 -duration 1 --out run";
+    let mut command = rigel(&place, line);
+    command.arg("--target").arg(&target.path).arg("--destroy").arg(&target.path);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    common::wait_until("a point is done", || std::fs::read(&path).is_ok_and(|text| line_starts(&text).len() > 2));
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    // Leave to destroy is not kept: it must be given again.
+    let unnamed = rigel(&place, "orion --resume run").output().unwrap();
+    let said = String::from_utf8_lossy(&unnamed.stderr);
+    assert!(unnamed.status.code() == Some(2) && said.contains("--destroy"), "{said}");
+
+    let moved = Scratch { path: target.path.with_extension("moved") };
+    std::fs::rename(&target.path, &moved.path).unwrap();
+    let precious = vec![7; 8 << 20];
+    std::fs::write(&target.path, &precious).unwrap();
+    let resumed = rigel(&place, "orion --resume run --destroy").arg(&target.path).output().unwrap();
+    let said = String::from_utf8_lossy(&resumed.stderr);
+    assert!(resumed.status.code() == Some(2) && said.contains("is another file or device than it was"), "{said}");
+    assert_eq!(std::fs::read(&target.path).unwrap(), precious);
+
+    std::fs::rename(&moved.path, &target.path).unwrap();
+    let resumed = rigel(&place, "orion --resume run --destroy").arg(&target.path).output().unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
 }
 
 #[test]

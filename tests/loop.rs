@@ -153,6 +153,20 @@ fn two_streams_share_a_device_and_are_told_apart() {
 }
 
 #[test]
+fn no_stream_starves_where_everything_is_answered_at_once() {
+    let streams = vec![stream("small", Load::Closed { depth: 64 }), stream("large", Load::Closed { depth: 2 })];
+    let engine = Null::new(Clock::real(), 1 << 30);
+    let record = run(&engine, &point(streams, Until::Elapsed(Nanos::from_millis(300))));
+    for stream in &record.streams {
+        let total = stream.total();
+        let outstanding = total.response.sum as f64 / record.measured.0 as f64;
+        let depth = f64::from(stream.loads[0].slots());
+        assert!(total.done > 1000, "{} did {}", stream.name, total.done);
+        assert_close(outstanding, depth, 0.1, &stream.name);
+    }
+}
+
+#[test]
 fn reads_and_writes_are_told_apart() {
     let mut stream = stream("small", Load::Closed { depth: 4 });
     stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap() };

@@ -407,6 +407,7 @@ mod tests {
             path: "/data/file".into(),
             kind: FileKind::File,
             bytes: Bytes(4 * GIB),
+            inode: 0,
             alignment: 512,
             filesystem: Some("ext4".into()),
             mount_options: Some("rw,relatime".into()),

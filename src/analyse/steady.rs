@@ -36,8 +36,10 @@ pub fn steady(counts: &[u64]) -> Option<Steady> {
         xy += (x as f64 - middle) * (y - mean);
         xx += (x as f64 - middle).powi(2);
     }
-    // Chance alone spreads small counts: five standard deviations of a Poisson count are allowed as well.
-    let allowed = RANGE.max(5.0 / mean.sqrt());
+    // Chance alone spreads counts, the more the more of them there are: the greatest of n lies about sqrt(2 ln n)
+    // standard deviations above the mean, the least as far below, and two more at either end are seldom exceeded.
+    let spread = 2.0 * (2.0 * (n as f64).ln()).sqrt() + 2.0;
+    let allowed = RANGE.max(spread / mean.sqrt());
     let (range, slope) = ((greatest - least) / mean, xy / xx * (n as f64 - 1.0) / mean);
     Some(Steady { steady: range <= allowed && slope.abs() <= SLOPE.max(allowed / 2.0), range, slope })
 }
@@ -60,6 +62,27 @@ mod tests {
     fn small_counts_may_spread_as_chance_does() {
         assert!(steady(&[25, 31, 20, 27, 24, 29]).unwrap().steady);
         assert!(!steady(&[25, 31, 2, 27, 24, 90]).unwrap().steady);
+    }
+
+    #[test]
+    fn what_is_steady_is_hardly_ever_called_unsteady() {
+        // An hour of Poisson counts of mean 100, a hundred times; each a sum of exponential gaps.
+        let mut rng = crate::workload::rng::Rng::new(3, 0);
+        let mut count = || {
+            let (mut time, mut count) = (0.0, 0);
+            loop {
+                time += rng.exponential();
+                if time > 100.0 {
+                    return count;
+                }
+                count += 1;
+            }
+        };
+        let unsteady = (0..100).filter(|_| {
+            let counts: Vec<u64> = (0..3600).map(|_| count()).collect();
+            !steady(&counts).unwrap().steady
+        });
+        assert!(unsteady.count() <= 3);
     }
 
     #[test]

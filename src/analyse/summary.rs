@@ -200,8 +200,8 @@ fn latency(total: &Window) -> Option<LatencySummary> {
     let mean = *sum as f64 / count as f64;
     let quantile = |q| {
         let band = histogram.quantile(q).map_or(0.0, crate::record::Band::middle);
-        // The extremes are known exactly, and no quantile lies outside them.
-        band.clamp(*min as f64, *max as f64) / 1e3
+        // The extremes are known exactly, and no quantile lies outside them. (`clamp` panics on a damaged record.)
+        band.max(*min as f64).min(*max as f64) / 1e3
     };
     Some(LatencySummary {
         mean_us: mean / 1e3,
@@ -254,6 +254,13 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "see the kernel's log (dmesg) and the device's own",
         ));
     }
+    if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
+        findings.push(Finding::doubt(
+            "nothing-done",
+            format!("{cell}: nothing was done in {:.1} s", record.measured.as_secs_f64()),
+            "measure longer: an operation takes longer than the measurement",
+        ));
+    }
     if let Some(steady) = class.steady.filter(|steady| !steady.steady) {
         findings.push(Finding::doubt(
             "unsteady",
@@ -265,6 +272,10 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             ),
             "measure longer, or when the device has less other work",
         ));
+    }
+    if !class.failed.is_empty() || class.done == 0 {
+        // What failed took its time and its place in the pattern, and is in none of the figures below.
+        return;
     }
     if let (Some(expected), Some(deviation)) = (class.coverage.expected, class.coverage.expected_deviation) {
         let off = class.coverage.distinct as f64 - expected;
@@ -344,7 +355,7 @@ mod tests {
 
     /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
     fn record() -> PointRecord {
-        let mut recorder = Recorder::new(false, &[Kind::Read]);
+        let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
         let map = CoverageMap::new(100);
         for i in 0..10_000 {
@@ -453,9 +464,12 @@ mod tests {
     #[test]
     fn failures_and_unsteadiness_are_said() {
         let mut record = record();
-        record.streams[0].kinds[0].windows[3].failed.insert("short transfer".into(), 7);
         record.streams[0].kinds[0].windows[5] = Window::default();
         // A second without operations also breaks the law: 9 s of work in 10 s.
-        assert_eq!(names(&record), ["failures", "unsteady", "littles-law"]);
+        assert_eq!(names(&record), ["unsteady", "littles-law"]);
+        record.streams[0].kinds[0].windows[3].failed.insert("short transfer".into(), 7);
+        assert_eq!(names(&record), ["failures", "unsteady"]);
+        record.streams[0].kinds[0].windows.clear();
+        assert_eq!(names(&record), ["nothing-done"]);
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         called,
         layout: Layout::Concat,
         grain: args.size.0,
+        largest: args.size.0,
         buffered: args.buffered,
         watch: look::WATCH,
     };
@@ -309,6 +310,7 @@ mod tests {
             path: "/data/file".into(),
             kind: FileKind::File,
             bytes: Bytes(4 * GIB),
+            inode: 0,
             alignment: 512,
             filesystem: Some("ext4".into()),
             mount_options: Some("rw,relatime".into()),

@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
     };
     args.remarks().iter().for_each(|text| remark(&format!("{text}\n")));
     let job = match &args.resume {
-        Some(directory) => resume(directory)?,
+        Some(directory) => resume(directory, &args.destroy)?,
         None => begin(&args, arguments)?,
     };
     measure(job, &args)
@@ -101,7 +101,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
 }
 
 /// A run that was cut short: all that it was is in its journal.
-fn resume(directory: &Path) -> Result<Job, Error> {
+fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
     let (journal, run) = Journal::reopen(directory)?;
     if run.cut {
         remark("the journal's last line was cut off: the point it was for runs again\n");
@@ -112,7 +112,8 @@ fn resume(directory: &Path) -> Result<Job, Error> {
     let here = std::env::current_dir().is_ok_and(|here| here == plan.directory);
     let begun_in = if here { PathBuf::new() } else { plan.directory.clone() };
     plan.prefix = begun_in.join(&plan.prefix);
-    plan.destroy.iter_mut().for_each(|path| *path = begun_in.join(&*path));
+    // Leave to destroy is given anew: much may have changed since.
+    plan.destroy.clone_from(destroy);
     let target = target_again(&run, &begun_in);
     if matches!(target, Target::Scratch { .. }) {
         remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
@@ -172,9 +173,11 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
         Event::Live { point, live } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
     };
-    let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);
-    progress.borrow().finish();
-    measured?;
+    if cells > 0 {
+        let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);
+        progress.borrow().finish();
+        measured?;
+    }
     conclude(&job, args, stop.load(Ordering::Relaxed))
 }
 
@@ -195,6 +198,7 @@ fn prepare_and_measure(
             target: &job.target,
             engine: &job.engine,
             grain: request.grain(),
+            largest: request.largest_io(),
             writes: request.write > 0,
             destroy: &plan.destroy,
             allow_holes: plan.allow_holes,
@@ -206,12 +210,28 @@ fn prepare_and_measure(
         listen,
     )?;
     let done = job.resumed.as_ref().map(|(_, run)| run.complete()).unwrap_or_default();
+    if let Some((_, run)) = &job.resumed {
+        refuse_another_target(run, &bench)?;
+    }
     let mut journal = match job.resumed.take() {
         Some((journal, _)) => journal,
         None => Journal::create(&job.directory, &header(job, &bench))?,
     };
     let warming = |cell| request.warming(cell, plan.seed);
     bench.measure(&mut journal, warming, &done, stop, listen).map(drop)
+}
+
+/// Points of one run are of one volume. A scratch file that was made anew is like the one before.
+fn refuse_another_target(run: &Run, bench: &Bench) -> Result<(), Error> {
+    let header = &run.header;
+    let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
+    match header.facts.difference(&bench.facts) {
+        Some(difference) if !scratch => Err(Error::asked(
+            format!("this run cannot go on: {difference}"),
+            "bring back the target it was begun on, or begin another run",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn header(job: &Job, bench: &Bench) -> Header {

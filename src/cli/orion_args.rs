@@ -444,7 +444,6 @@ impl OrionArgs {
             ("--engine", self.engine != "auto"),
             ("--buffered", self.buffered),
             ("--allow-holes", self.allow_holes),
-            ("--destroy", !self.destroy.is_empty()),
             ("--workers", self.workers.is_some()),
             ("--out", self.out.is_some()),
             ("--seed", self.seed.is_some()),
@@ -545,7 +544,7 @@ impl OrionArgs {
             ),
             (self.hugenotneeded, "-hugenotneeded does nothing here: no huge pages are asked for in the first place"),
             (
-                !self.destroy.is_empty() && self.write == 0,
+                !self.destroy.is_empty() && self.write == 0 && self.resume.is_none(),
                 "--destroy does nothing here: without -write nothing is written",
             ),
         ];

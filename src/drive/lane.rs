@@ -3,9 +3,10 @@
 use super::pacer::{Due, Pacer};
 use super::stage::{LiveClass, Stage};
 use crate::model::{Kind, Nanos, Op, Outcome, Slot, Until};
-use crate::record::{CoverageMap, Recorder, Times};
+use crate::record::{CoverageMap, Recorder, Seconds, Times};
 use crate::workload::Ops;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What all workers of a stream share.
@@ -13,6 +14,7 @@ pub(super) struct Shared<'a> {
     pub(super) pacer: &'a Pacer,
     pub(super) coverage: &'a CoverageMap,
     pub(super) live: &'a LiveClass,
+    pub(super) seconds: &'a Arc<Seconds>,
 }
 
 /// One worker's part of one stream.
@@ -54,12 +56,12 @@ impl<'a> Lane<'a> {
             Until::Elapsed(_) => None,
         };
         Self {
+            recorder: Recorder::new(open, kinds, Arc::clone(shared.seconds)),
             shared,
             ops,
             ready: VecDeque::new(),
             free: Vec::new(),
             left,
-            recorder: Recorder::new(open, kinds),
             done: 0,
             response: 0,
         }

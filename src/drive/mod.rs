@@ -16,12 +16,13 @@ pub use stage::LiveClass;
 use crate::clock::{self, Clock};
 use crate::engine::{Engine, Session};
 use crate::model::{Completion, Error, Fault, Kind, Nanos, Point, Slot, Stream, Until};
-use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, StreamRecord, WINDOW};
+use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, WINDOW, Window};
 use crate::workload::Ops;
 use lane::{Flight, Lane, Shared};
 use pacer::Pacer;
 use stage::{Leader, Stage, TICK};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -98,6 +99,7 @@ struct Room<'a> {
     /// By class.
     coverage: Vec<CoverageMap>,
     live: Vec<LiveClass>,
+    seconds: Vec<Arc<Seconds>>,
     /// The class of each stream.
     class_of: Vec<usize>,
     gate: Gate,
@@ -148,6 +150,7 @@ pub fn point(
         pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),
+        seconds: names.iter().map(|_| Arc::default()).collect(),
         class_of: class_of.collect(),
         gate: Gate { ready: AtomicUsize::new(0), open: AtomicBool::new(clock.is_virtual()) },
         clock,
@@ -167,6 +170,11 @@ pub fn point(
     }
     add_unserved(&room, &mut streams);
     let stage = &room.stage;
+    let seconds = usize::try_from(stage.measured().0.div_ceil(WINDOW.0)).expect("seconds of a measurement fit");
+    for kind in streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
+        // A second in which nothing was due is there all the same, at the end as well.
+        kind.windows.resize_with(kind.windows.len().max(seconds), Window::default);
+    }
     Ok(PointRecord {
         coordinates: point.coordinates,
         started,
@@ -320,7 +328,8 @@ fn make_lanes<'a>(room: &'a Room, number: usize, hands: &[Vec<usize>]) -> (Vec<u
 fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usize>]) -> Lane<'a> {
     let spec = &room.point.streams[stream];
     let class = room.class_of[stream];
-    let shared = Shared { pacer: &room.pacers[stream], coverage: &room.coverage[class], live: &room.live[class] };
+    let (pacer, coverage) = (&room.pacers[stream], &room.coverage[class]);
+    let shared = Shared { pacer, coverage, live: &room.live[class], seconds: &room.seconds[class] };
     // Fixed work is cut among the workers that have a part in the stream, the first ones taking what is left over.
     let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
     let workers = hands.iter().filter(has_part).count() as u64;
@@ -347,7 +356,7 @@ fn drive(
 ) -> Result<(), Fault> {
     let stage = &room.stage;
     let mut over: Vec<Completion> = Vec::with_capacity(table.len());
-    let (mut outstanding, mut measuring, mut batch) = (0, false, *BATCH.start());
+    let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
     let mut now = room.clock.now();
     loop {
         let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| leader.tick(now));
@@ -355,7 +364,10 @@ fn drive(
         if now < end {
             wake = wake.min(end);
             let mut left = batch;
-            for lane in &mut *lanes {
+            // Each turn begins with the next lane: or the first would take every batch where all is answered at once.
+            first = if first + 1 < lanes.len() { first + 1 } else { 0 };
+            let (before, from_first) = lanes.split_at_mut(first);
+            for lane in from_first.iter_mut().chain(before) {
                 wake = wake.min(submit_due(session, lane, table, &mut left, now, stage)?);
             }
             outstanding += batch - left;

@@ -24,11 +24,12 @@ use std::path::{Path, PathBuf};
 /// Extended attribute of the files Rigel makes; its value is the inode number, so that it means nothing on a copy.
 const MARK: &str = "user.rigel.scratch";
 
-/// Leave to write to `path`, whose content may be lost if `destroy` names it as well.
+/// Leave to write to `path`, whose content may be lost if `destroy` names it as well. Answers which file or device was
+/// judged: a path can lead elsewhere by the time it is opened.
 ///
 /// # Errors
 /// The target is in use, carries data that somebody may want, or was not named a second time.
-pub fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
+pub fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<Identity, Error> {
     let facts = metadata(path)?;
     let kind = kind_of(&facts, path)?;
     let target = Target { path, kind, identity: identity_of(&facts, kind), family: Family::of(&facts, kind) };
@@ -41,7 +42,7 @@ pub fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
     target.refuse_signature(&file)?;
     target.refuse_place(&facts)?;
     if made_by_rigel(path, &file, &facts) || destroy.iter().any(|named| same(named, path)) {
-        Ok(())
+        Ok(target.identity)
     } else {
         Err(target.unnamed(&file, &facts))
     }
@@ -234,6 +235,7 @@ impl Target<'_> {
     /// at all, to another than the owner for one, nothing is learnt.
     fn open_elsewhere(&self) -> bool {
         const F_SETLEASE: libc::c_int = 1024;
+        const F_SETSIG: libc::c_int = 10;
         // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS wherever the server has
         // not handed the file over.
         const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
@@ -243,6 +245,10 @@ impl Target<'_> {
             return false;
         }
         let descriptor = file.as_fd().as_raw_fd();
+        // Whoever opens the file in the next moment breaks the lease, and the signal of that must not end us: SIGURG is
+        // ignored where nobody asks for it, SIGIO is not.
+        // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
+        unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) };
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         let lent = unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_WRLCK) };
         let refused = lent < 0 && std::io::Error::last_os_error().kind() == ErrorKind::WouldBlock;

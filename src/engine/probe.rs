@@ -46,6 +46,15 @@ pub fn probe(path: &Path) -> Result<VolumeMember, Error> {
     }
 }
 
+/// Which file or device is open in `file`.
+pub(super) fn identity_of_open(file: &File) -> Result<Identity, Error> {
+    let failed =
+        |error: std::io::Error| Error::failed(format!("an open target cannot be asked what it is: {error}"), "");
+    let metadata = file.metadata().map_err(failed)?;
+    let kind = if metadata.file_type().is_block_device() { FileKind::Device } else { FileKind::File };
+    Ok(identity_of(&metadata, kind))
+}
+
 /// What tells the target at `path` from others.
 ///
 /// # Errors
@@ -139,6 +148,7 @@ fn probe_file(path: &Path, file: &File, metadata: &Metadata) -> VolumeMember {
         path: path.to_path_buf(),
         kind: FileKind::File,
         bytes: Bytes(metadata.len()),
+        inode: metadata.ino(),
         alignment: asked_by_kernel
             .or_else(|| logical_block(device_number?))
             .unwrap_or(ALIGNMENT_MIN)
@@ -159,6 +169,7 @@ fn probe_device(path: &Path, file: &File, metadata: &Metadata) -> Result<VolumeM
         path: path.to_path_buf(),
         kind: FileKind::Device,
         bytes: Bytes(bytes),
+        inode: 0,
         alignment,
         filesystem: None,
         mount_options: None,

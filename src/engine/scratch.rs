@@ -57,7 +57,10 @@ impl Scratch {
         let free = free_space(directory)?;
         let bytes = size(bytes, free)
             .map_err(|(what, cure)| Error::asked(format!("a scratch file in {}: {what}", directory.display()), cure))?;
-        let name = directory.join(format!("rigel-scratch-{}.dat", std::process::id()));
+        // In a container every run may have the same process number: the first name that is free.
+        let first = std::process::id();
+        let name = (first..=u32::MAX).map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
+        let name = name.into_iter().find(|name| !name.exists()).unwrap_or_else(|| directory.join("rigel-scratch.dat"));
         let mut made = Made::new(directory, &name, keep)?;
         fill(&made.file, bytes, &name, progress)?;
         guard::mark(&made.file);
@@ -116,6 +119,7 @@ impl Made {
 
     /// Gives the filled file its name if it is to be kept; returns where it can be opened from now on.
     fn settle(&mut self, name: &Path, keep: bool) -> Result<PathBuf, Error> {
+        // By its number even if it has a name: a name can be led elsewhere before it is opened.
         let by_number = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
         if !keep {
             return Ok(by_number);
@@ -124,7 +128,7 @@ impl Made {
             rustix::fs::linkat(CWD, &by_number, CWD, name, AtFlags::SYMLINK_FOLLOW)
                 .map_err(|error| refused(name, &error.into()))?;
         }
-        Ok(name.to_path_buf())
+        Ok(by_number)
     }
 }
 
@@ -269,12 +273,14 @@ mod tests {
     fn a_kept_file_has_its_name_and_stays() {
         let place = Place::new("kept");
         let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
-        let path = scratch.path().to_path_buf();
-        assert!(scratch.display_name().contains(path.to_str().unwrap()));
+        let path = PathBuf::from(scratch.display_name());
         drop(scratch);
-        assert_eq!(path.metadata().unwrap().len(), BYTES_MIN);
-        assert!(Scratch::make(&place.0, SMALL, true, &mut |_, _| true).is_err(), "an existing file was taken over");
-        assert_eq!(place.entries(), 1);
+        let before = std::fs::read(&path).unwrap();
+        assert_eq!(before.len() as u64, BYTES_MIN);
+        let second = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
+        assert_ne!(second.display_name(), path.to_str().unwrap(), "an existing file was taken over");
+        assert!(std::fs::read(&path).unwrap() == before, "an existing file was written");
+        assert_eq!(place.entries(), 2);
     }
 
     #[test]

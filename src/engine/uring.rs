@@ -106,7 +106,8 @@ impl Uring {
         let files = register_files(&ring, &volume);
         let trial = Buffers::new(lengths, volume.is_writable());
         let buffers = register_buffers(&ring, &trial);
-        // The ring goes first: the kernel holds the buffers until then.
+        // A ring that is dropped gives its locked memory back some time later: too late for the next one.
+        let _ = ring.submitter().unregister_buffers();
         drop(ring);
         Ok(Self { volume, clock, setup, files, buffers })
     }
@@ -302,6 +303,10 @@ impl Drop for UringSession<'_> {
                 return;
             }
             self.harvest(&mut over);
+        }
+        if self.buffers_registered {
+            // A ring that is dropped gives its locked memory back some time later: too late for the next session.
+            let _ = self.ring.submitter().unregister_buffers();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Open files that together form one volume.
 
 use super::layout::VolumeMap;
+use super::probe::{Identity, identity_of_open};
 use crate::model::Error;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -31,6 +32,23 @@ impl Volume {
     pub fn open(members: &[PathBuf], map: VolumeMap, access: Access) -> Result<Self, Error> {
         let files = members.iter().map(|path| open_file(path, access)).collect::<Result<_, _>>()?;
         Ok(Self { files, map, access })
+    }
+
+    /// Refuses files that are not those in `judged`, in the same order: a path may have been led elsewhere between the
+    /// guard's look and the opening.
+    ///
+    /// # Errors
+    /// One of them is another file or device.
+    pub fn refuse_exchanged(&self, judged: &[Identity]) -> Result<(), Error> {
+        for (file, judged) in self.files.iter().zip(judged) {
+            if identity_of_open(file)? != *judged {
+                return Err(Error::asked(
+                    "a target was exchanged for another file while Rigel looked at it; nothing was written",
+                    "run it again, and leave the target alone meanwhile",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of the volume.
@@ -80,6 +98,7 @@ fn open_file(path: &Path, access: Access) -> Result<File, Error> {
                 "its filesystem has no direct I/O: name a file on another, or measure the page cache with --buffered",
             ),
             Some(libc::EACCES | libc::EPERM) => ("", "run as a user who may open it"),
+            Some(libc::EBUSY) => ("", "somebody took it for his own just now (mounted it, for one): name another"),
             _ => ("", ""),
         };
         Error::failed(format!("cannot open '{}'{how}: {error}", path.display()), cure)

@@ -62,6 +62,9 @@ pub struct VolumeMember {
     pub kind: FileKind,
     /// Its whole size.
     pub bytes: Bytes,
+    /// Inode number of a file; 0 for a device, or if it is not known.
+    #[serde(default)]
+    pub inode: u64,
     /// Direct I/O must be a multiple of this many bytes, in offset, length and memory.
     pub alignment: u32,
     /// Type of the filesystem that a file lies in, such as `ext4`.
@@ -75,6 +78,26 @@ pub struct VolumeMember {
     pub device_number: Option<(u32, u32)>,
     /// The whole disks below.
     pub devices: Vec<BlockDevice>,
+}
+
+impl TargetFacts {
+    /// What tells these members from `later` ones, in words: the first difference; none if they are the same files and
+    /// devices, of the same size.
+    #[must_use]
+    pub fn difference(&self, later: &TargetFacts) -> Option<String> {
+        if self.members.len() != later.members.len() {
+            return Some(format!("it had {} members and has {}", self.members.len(), later.members.len()));
+        }
+        self.members.iter().zip(&later.members).find_map(|(then, now)| {
+            let path = now.path.display();
+            let known = then.inode != 0 && now.inode != 0;
+            let inode_differs = known && then.inode != now.inode;
+            if then.kind != now.kind || inode_differs || then.device_number != now.device_number {
+                return Some(format!("'{path}' is another file or device than it was"));
+            }
+            (then.bytes != now.bytes).then(|| format!("'{path}' had {} and has {}", then.bytes, now.bytes))
+        })
+    }
 }
 
 /// A regular file or a block device; nothing else can be measured.

@@ -10,4 +10,4 @@ mod recording;
 
 pub use coverage::{Coverage, CoverageMap};
 pub use histogram::{Band, Histogram};
-pub use recording::{End, KindRecord, Latencies, PointRecord, Recorder, StreamRecord, Times, WINDOW, Window};
+pub use recording::{End, KindRecord, Latencies, PointRecord, Recorder, Seconds, StreamRecord, Times, WINDOW, Window};

@@ -10,6 +10,7 @@ use super::histogram::{Bins, Histogram};
 use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Sample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Width of a window.
 pub const WINDOW: Nanos = Nanos::from_secs(1);
@@ -208,9 +209,18 @@ pub struct Times {
     pub done: Nanos,
 }
 
+/// The seconds of one class that are over, shared by the recorders of all its workers: hundreds of them with seconds
+/// of their own would fill the memory in an hour.
+#[derive(Debug, Default)]
+pub struct Seconds {
+    read: Mutex<Vec<Window>>,
+    write: Mutex<Vec<Window>>,
+}
+
 /// One worker's tallies of one stream, written in the loop. Nothing allocates but once a second.
 #[derive(Debug)]
 pub struct Recorder {
+    seconds: Arc<Seconds>,
     /// Beginning of the measurement; operations due before it are warm-up. `Nanos::MAX` until known.
     measure_from: Nanos,
     /// By kind, those that can occur.
@@ -219,7 +229,7 @@ pub struct Recorder {
     warm_up_done: u64,
 }
 
-/// The dense window that is being written, and the sparse ones of the seconds before it.
+/// The dense window that is being written.
 #[derive(Debug)]
 struct KindRecorder {
     /// Start and end of the dense window's second.
@@ -229,7 +239,6 @@ struct KindRecorder {
     response: DenseLatencies,
     /// Kept apart from response times in an open loop only.
     service: Option<DenseLatencies>,
-    past: Vec<Window>,
 }
 
 #[derive(Debug)]
@@ -278,20 +287,19 @@ impl KindRecorder {
             failed: BTreeMap::new(),
             response: DenseLatencies::default(),
             service: open.then(DenseLatencies::default),
-            past: Vec::new(),
         }
     }
 
     /// Brings the dense window to the second in which `due` lies, if it lies later.
     #[cold]
-    fn advance(&mut self, from: Nanos, due: Nanos) {
-        self.flush(from);
+    fn advance(&mut self, past: &Mutex<Vec<Window>>, from: Nanos, due: Nanos) {
+        self.flush(past, from);
         let start = Nanos(from.0 + due.since(from).0 / WINDOW.0 * WINDOW.0);
         self.second = start..start.plus(WINDOW);
     }
 
     /// Moves the dense window to the sparse ones.
-    fn flush(&mut self, from: Nanos) {
+    fn flush(&mut self, past: &Mutex<Vec<Window>>, from: Nanos) {
         if self.second.start == Nanos::MAX {
             return;
         }
@@ -301,13 +309,14 @@ impl KindRecorder {
             response: self.response.take(),
             service: self.service.as_mut().map(DenseLatencies::take),
         };
-        window_at(&mut self.past, from, self.second.start).merge(&window);
+        window_at(&mut lock(past), from, self.second.start).merge(&window);
     }
 
     /// An operation of an earlier second that ended late.
     #[cold]
-    fn record_late(&mut self, from: Nanos, times: Times, outcome: Outcome) {
-        let window = window_at(&mut self.past, from, times.due);
+    fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: Times, outcome: Outcome) {
+        let mut past = lock(past);
+        let window = window_at(&mut past, from, times.due);
         match outcome {
             Outcome::Done => {
                 window.done += 1;
@@ -321,6 +330,10 @@ impl KindRecorder {
     }
 }
 
+fn lock(past: &Mutex<Vec<Window>>) -> MutexGuard<'_, Vec<Window>> {
+    past.lock().expect("nothing panics while it holds the seconds")
+}
+
 /// The window of the second in which `due` lies, made if need be.
 fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos) -> &mut Window {
     let at = usize::try_from(due.since(from).0 / WINDOW.0).expect("seconds of a measurement fit");
@@ -332,10 +345,17 @@ fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos) -> &mut Window 
 
 impl Recorder {
     /// A recorder for a stream that can have operations of `kinds`; `open` if they can be due before they start.
+    /// Seconds that are over go to `seconds`.
     #[must_use]
-    pub fn new(open: bool, kinds: &[Kind]) -> Self {
+    pub fn new(open: bool, kinds: &[Kind], seconds: Arc<Seconds>) -> Self {
         let recorder = |kind| kinds.contains(&kind).then(|| KindRecorder::new(open));
-        Self { measure_from: Nanos::MAX, read: recorder(Kind::Read), write: recorder(Kind::Write), warm_up_done: 0 }
+        Self {
+            seconds,
+            measure_from: Nanos::MAX,
+            read: recorder(Kind::Read),
+            write: recorder(Kind::Write),
+            warm_up_done: 0,
+        }
     }
 
     /// Measuring begins at `from`.
@@ -355,17 +375,17 @@ impl Recorder {
             self.record_warm_up(outcome);
             return;
         }
-        let tally = match kind {
-            Kind::Read => &mut self.read,
-            Kind::Write => &mut self.write,
+        let (tally, past) = match kind {
+            Kind::Read => (&mut self.read, &self.seconds.read),
+            Kind::Write => (&mut self.write, &self.seconds.write),
         };
         let Some(tally) = tally else { return };
         if !tally.second.contains(&times.due) {
             if tally.second.start != Nanos::MAX && times.due < tally.second.start {
-                tally.record_late(self.measure_from, times, outcome);
+                tally.record_late(past, self.measure_from, times, outcome);
                 return;
             }
-            tally.advance(self.measure_from, times.due);
+            tally.advance(past, self.measure_from, times.due);
         }
         match outcome {
             Outcome::Done => {
@@ -379,17 +399,18 @@ impl Recorder {
         }
     }
 
-    /// Adds what this worker saw to the record of its class.
+    /// Adds what this worker saw, and what the workers of its class have put away, to the record of the class.
     pub fn pour_into(mut self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
-        for (kind, tally) in [(Kind::Read, self.read.take()), (Kind::Write, self.write.take())] {
+        let tallies =
+            [(Kind::Read, self.read.take(), &self.seconds.read), (Kind::Write, self.write.take(), &self.seconds.write)];
+        for (kind, tally, past) in tallies {
             let Some(mut tally) = tally else { continue };
-            tally.flush(self.measure_from);
+            tally.flush(past, self.measure_from);
+            let over = std::mem::take(&mut *lock(past));
             if let Some(into) = record.kinds.iter_mut().find(|record| record.kind == kind) {
-                if into.windows.len() < tally.past.len() {
-                    into.windows.resize_with(tally.past.len(), Window::default);
-                }
-                for (window, ours) in into.windows.iter_mut().zip(&tally.past) {
+                into.windows.resize_with(into.windows.len().max(over.len()), Window::default);
+                for (window, ours) in into.windows.iter_mut().zip(&over) {
                     window.merge(ours);
                 }
             }
@@ -422,7 +443,7 @@ mod tests {
 
     #[test]
     fn an_operation_belongs_to_the_second_in_which_it_was_due() {
-        let mut recorder = Recorder::new(true, &[Kind::Read]);
+        let mut recorder = Recorder::new(true, &[Kind::Read], Arc::default());
         recorder.measure_from(Nanos::from_secs(1));
         recorder.record(Kind::Read, times(999, 999, 1500), Outcome::Done);
         recorder.record(Kind::Read, times(3100, 3100, 3200), Outcome::Done);
@@ -442,8 +463,9 @@ mod tests {
         fn nothing_is_lost_however_late_and_however_the_work_is_split(
             ops in prop::collection::vec((0u64..10_000, 0u64..3_000, any::<bool>(), any::<bool>(), 0usize..3), 0..200)
         ) {
-            let mut alone = Recorder::new(false, &Kind::ALL);
-            let mut split: [Recorder; 3] = std::array::from_fn(|_| Recorder::new(false, &Kind::ALL));
+            let mut alone = Recorder::new(false, &Kind::ALL, Arc::default());
+            let seconds = Arc::<Seconds>::default();
+            let mut split: [Recorder; 3] = std::array::from_fn(|_| Recorder::new(false, &Kind::ALL, seconds.clone()));
             alone.measure_from(Nanos(0));
             split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
             for (due, took, write, fails, worker) in &ops {

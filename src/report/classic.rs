@@ -558,7 +558,7 @@ mod tests {
             warm_up_done: 0,
             coverage: Coverage::default(),
         };
-        let mut recorder = Recorder::new(false, &Kind::ALL);
+        let mut recorder = Recorder::new(false, &Kind::ALL, std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
         for Ios(_, kind, count, latency) in ios.iter().filter(|ios| ios.0 == name) {
             for index in 0..*count {
