@@ -24,8 +24,8 @@ use crate::record::journal::{EngineChoice, Journal};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most threads that synchronous I/O may take: far above what any storage gains from.
-const PSYNC_THREADS_MAX: u64 = 4096;
+/// Most threads that synchronous I/O may take: each needs some 30 KB beside its buffer, and a run stays below 64 MiB.
+const PSYNC_THREADS_MAX: u64 = 1024;
 
 /// How often counters of the host are kept while a point runs.
 const SAMPLE: Nanos = Nanos::from_secs(1);
