@@ -155,34 +155,7 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
-    use std::io::Write;
-
-    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
-    struct Place(PathBuf);
-
-    impl Place {
-        fn new(name: &str) -> Self {
-            let program = std::env::current_exe().unwrap();
-            let path = program.parent().unwrap().join(format!("look-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-
-        fn file(&self, name: &str, written: usize, size: u64) -> PathBuf {
-            let path = self.0.join(name);
-            let mut file = File::create(&path).unwrap();
-            file.write_all(&vec![7; written]).unwrap();
-            file.set_len(size).unwrap();
-            path
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::engine::place::Place;
 
     fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
         let watch = Nanos::from_millis(1);
@@ -191,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_written_file_is_seen_whole() {
-        let place = Place::new("written");
+        let place = Place::new("look-written");
         let path = place.file("file", 1 << 20, 1 << 20);
         let look = look_at(std::slice::from_ref(&path), 65536).unwrap();
         assert_eq!(look.target.usable, Bytes(1 << 20));
@@ -205,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_has_no_telling_name_is_called_as_asked() {
-        let place = Place::new("called");
+        let place = Place::new("look-called");
         let paths = [place.file("file", 1 << 20, 1 << 20)];
         let called = Some("a scratch file");
         let watch = Nanos(0);
@@ -217,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_sparse_file_is_not_trustworthy() {
-        let place = Place::new("sparse");
+        let place = Place::new("look-sparse");
         let path = place.file("file", 65536, 1 << 30);
         let look = look_at(&[path], 65536).unwrap();
         // Where the filesystem does not tell what was written, nothing can be found.
@@ -229,7 +202,7 @@ mod tests {
 
     #[test]
     fn targets_that_make_no_sense_are_refused_by_name() {
-        let place = Place::new("refused");
+        let place = Place::new("look-refused");
         let file = place.file("file", 1 << 20, 1 << 20);
         let link = place.0.join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();

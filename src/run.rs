@@ -19,6 +19,7 @@ use crate::model::{
     VolumeMember,
 };
 use crate::observe::{self, Observer};
+use crate::plan::orion::VolumeShape;
 use crate::record::PointRecord;
 use crate::record::journal::{EngineChoice, Journal};
 use std::path::PathBuf;
@@ -50,15 +51,6 @@ pub struct Request<'a> {
     pub workers: usize,
     /// Seed of everything that is drawn.
     pub seed: u64,
-}
-
-/// The volume that a plan is made for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
-    /// Where each member begins in a concatenation.
-    pub member_starts: Vec<u64>,
-    /// Bytes of the volume.
-    pub usable: u64,
 }
 
 /// What happens while a bench is made ready and measures.
@@ -114,7 +106,7 @@ impl Bench {
     /// The target makes no sense, may not be used in this way, or cannot be opened; or `stop` was set.
     pub fn prepare(
         request: &Request,
-        plan: impl FnOnce(&Shape) -> Vec<Point>,
+        plan: impl FnOnce(VolumeShape) -> Vec<Point>,
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Self, Error> {
@@ -152,7 +144,7 @@ impl Bench {
         paths: &[PathBuf],
         layout: Layout,
         scratch: Option<Scratch>,
-        plan: impl FnOnce(&Shape) -> Vec<Point>,
+        plan: impl FnOnce(VolumeShape) -> Vec<Point>,
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
@@ -169,8 +161,8 @@ impl Bench {
         refuse(&look.findings, request.allow_holes)?;
         let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
         let map = VolumeMap::new(&sizes, layout, request.grain)?;
-        let member_starts = (0..sizes.len()).map(|index| map.start_of(index)).collect();
-        let points = plan(&Shape { member_starts, usable: map.usable() });
+        let member_starts: Vec<u64> = (0..sizes.len()).map(|index| map.start_of(index)).collect();
+        let points = plan(VolumeShape { member_starts: &member_starts, usable: map.usable() });
         if !buffered {
             refuse_unaligned(&points, &look.target.members)?;
         }
@@ -213,12 +205,12 @@ impl Bench {
     fn without_files(
         request: &Request,
         engine: Box<dyn Engine>,
-        plan: impl FnOnce(&Shape) -> Vec<Point>,
+        plan: impl FnOnce(VolumeShape) -> Vec<Point>,
         note: Finding,
     ) -> Result<Self, Error> {
         let usable = VolumeMap::new(&[engine.usable()], Layout::Concat, request.grain)?.usable();
         Ok(Self {
-            points: plan(&Shape { member_starts: vec![0], usable }),
+            points: plan(VolumeShape { member_starts: &[0], usable }),
             engine,
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,

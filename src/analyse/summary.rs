@@ -134,7 +134,7 @@ const LITTLE_TOLERANCE: f64 = 0.01;
 pub fn summarise(record: &PointRecord) -> PointSummary {
     let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record.measured)).collect();
     let done: u64 = classes.iter().map(|class| class.done).sum();
-    let witness = witness(record);
+    let witness = witness(record, &classes);
     let mut findings = Vec::new();
     for class in &classes {
         doubt_class(class, record, &mut findings);
@@ -159,7 +159,10 @@ fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
     let total = stream.total();
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-    let done_of = |kind| stream.total_of(kind).map_or(0, |window| window.done);
+    let done_of = |kind| {
+        let windows = stream.kinds.iter().filter(|record| record.kind == kind).flat_map(|record| &record.windows);
+        windows.map(|window| window.done).sum()
+    };
     let iops = rate(total.done as f64);
     let latency = latency(&total);
     let closed = |load: &Load| if let Load::Closed { depth } = load { *depth } else { 0 };
@@ -230,18 +233,16 @@ fn coverage(stream: &StreamRecord) -> CoverageSummary {
 }
 
 /// The kernel's count of bytes between the first and the last sample, over all devices.
-fn witness(record: &PointRecord) -> Option<Witness> {
+fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
     let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
     if first.devices.is_empty() {
         return None;
     }
-    let ops = |stream: &StreamRecord| (stream.total().done + stream.warm_up_done) * u64::from(stream.length);
-    Some(Witness {
-        device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
-        asked_bytes: record.streams.iter().map(ops).sum(),
-    })
+    let asked = record.streams.iter().zip(classes);
+    let asked = asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
+    Some(Witness { device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)), asked_bytes: asked.sum() })
 }
 
 fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {

@@ -4,14 +4,14 @@ use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::progress::Progress;
 use crate::clock;
-use crate::model::{Error, Layout, Point, Target};
+use crate::model::{Error, Layout, Target};
 use crate::plan::lun;
 use crate::plan::orion::{OrionRequest, VolumeShape};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
 use crate::report::{data, table};
-use crate::run::{Bench, Event, Request, Shape};
+use crate::run::{Bench, Event, Request};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
@@ -189,10 +189,7 @@ fn prepare_and_measure(
     listen: &mut dyn FnMut(Event),
 ) -> Result<(), Error> {
     let plan = &job.plan;
-    let points = |shape: &Shape| -> Vec<Point> {
-        let shape = VolumeShape { member_starts: &shape.member_starts, usable: shape.usable };
-        request.points(shape, plan.seed)
-    };
+    let points = |volume: VolumeShape| request.points(volume, plan.seed);
     let bench = Bench::prepare(
         &Request {
             target: &job.target,

@@ -11,6 +11,8 @@ pub mod layout;
 pub mod libaio;
 mod mounts;
 pub mod null;
+#[cfg(test)]
+pub(crate) mod place;
 pub mod probe;
 pub mod psync;
 pub mod scratch;

@@ -309,32 +309,14 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::place::Place;
     use proptest::prelude::*;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
-    use std::path::PathBuf;
-
-    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
-    struct Place(PathBuf);
-
-    impl Place {
-        fn new(name: &str) -> Self {
-            let program = std::env::current_exe().unwrap();
-            let path = program.parent().unwrap().join(format!("probe-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 
     #[test]
     fn a_file_is_told_with_its_size_and_what_was_written_of_it() {
-        let place = Place::new("file");
+        let place = Place::new("probe-file");
         let path = place.0.join("file");
         File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();
         let member = probe(&path).unwrap();
@@ -348,7 +330,7 @@ mod tests {
 
     #[test]
     fn holes_are_counted_however_many_extents_there_are() {
-        let place = Place::new("sparse");
+        let place = Place::new("probe-sparse");
         let path = place.0.join("sparse");
         let file = File::create(&path).unwrap();
         // More than one call's worth of extents: 1200 blocks of 4 KiB, a hole of 60 KiB after each.
@@ -366,7 +348,7 @@ mod tests {
 
     #[test]
     fn blocks_set_aside_and_never_written_are_counted_apart() {
-        let place = Place::new("unwritten");
+        let place = Place::new("probe-unwritten");
         let path = place.0.join("unwritten");
         let file = File::create(&path).unwrap();
         if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 1 << 20).is_err() {
@@ -380,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_target_is_refused_by_name() {
-        let place = Place::new("refused");
+        let place = Place::new("probe-refused");
         let pipe = place.0.join("pipe");
         let pipe_made = rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -407,7 +389,7 @@ mod tests {
 
     #[test]
     fn two_names_of_one_file_are_one_target() {
-        let place = Place::new("names");
+        let place = Place::new("probe-names");
         let (one, two, other) = (place.0.join("one"), place.0.join("two"), place.0.join("other"));
         File::create(&one).unwrap();
         File::create(&other).unwrap();

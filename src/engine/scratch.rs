@@ -221,35 +221,14 @@ fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::place::Place;
     use crate::engine::probe::probe;
-
-    /// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
-    struct Place(PathBuf);
-
-    impl Place {
-        fn new(name: &str) -> Self {
-            let program = std::env::current_exe().unwrap();
-            let path = program.parent().unwrap().join(format!("scratch-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-
-        fn entries(&self) -> usize {
-            std::fs::read_dir(&self.0).unwrap().count()
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 
     const SMALL: Option<Bytes> = Some(Bytes(BYTES_MIN));
 
     #[test]
     fn a_scratch_file_is_full_and_leaves_no_name() {
-        let place = Place::new("full");
+        let place = Place::new("scratch-full");
         let mut told = Vec::new();
         let mut progress = |done: Bytes, all: Bytes| {
             told.push(done);
@@ -271,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_kept_file_has_its_name_and_stays() {
-        let place = Place::new("kept");
+        let place = Place::new("scratch-kept");
         let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
         let path = PathBuf::from(scratch.display_name());
         drop(scratch);
@@ -285,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_stopped_filling_leaves_nothing() {
-        let place = Place::new("stopped");
+        let place = Place::new("scratch-stopped");
         for keep in [false, true] {
             let error = Scratch::make(&place.0, SMALL, keep, &mut |_, _| false).unwrap_err();
             assert!(error.to_string().contains("stopped"), "{error}");
@@ -295,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_take_it_is_refused_by_name() {
-        let place = Place::new("refused");
+        let place = Place::new("scratch-refused");
         let file = place.0.join("file");
         File::create(&file).unwrap();
         for path in [place.0.join("absent"), file, "/proc".into()] {

@@ -633,7 +633,7 @@ fn part(whole: u64, index: u64, count: u64) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-fn least_common_multiple(a: u64, b: u64) -> u64 {
+pub(crate) fn least_common_multiple(a: u64, b: u64) -> u64 {
     let (mut divisor, mut rest) = (a, b);
     while rest > 0 {
         (divisor, rest) = (rest, divisor % rest);

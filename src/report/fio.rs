@@ -1,6 +1,7 @@
 //! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
 
 use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Target, Until};
+use crate::plan::orion::least_common_multiple;
 use crate::record::journal::Header;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -112,14 +113,6 @@ impl Places {
         let _ = writeln!(text, "offset={}", offset - self.starts.get(member).copied().unwrap_or(0));
         text
     }
-}
-
-fn least_common_multiple(a: u64, b: u64) -> u64 {
-    let (mut divisor, mut rest) = (a, b);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    a / divisor.max(1) * b
 }
 
 /// A colon separates names in fio, so one within a name is escaped.
