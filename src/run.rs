@@ -4,8 +4,9 @@
 //! a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
 //! permitted it, and nothing is measured that was not looked at first.
 
+use crate::analyse;
 use crate::clock::Clock;
-use crate::drive::{self, Live};
+use crate::drive::{self, Live, Terms};
 use crate::engine::layout::VolumeMap;
 use crate::engine::null::Null;
 use crate::engine::scratch::Scratch;
@@ -15,13 +16,13 @@ use crate::engine::volume::{Access, Volume};
 use crate::engine::{self, Engine, guard};
 use crate::look;
 use crate::model::{
-    Bytes, Coordinates, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Stream, Target, TargetFacts,
+    Bytes, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Stream, Target, TargetFacts, Until,
     VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
-use crate::record::PointRecord;
 use crate::record::journal::{EngineChoice, Journal};
+use crate::record::{PointRecord, Window};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -77,6 +78,17 @@ pub enum Event<'a> {
     /// A point is in the journal.
     End(&'a PointRecord),
 }
+
+/// What comes next in a plan.
+pub struct Next {
+    /// Driven first, and not recorded.
+    pub warming: Option<Point>,
+    /// The point.
+    pub point: Point,
+}
+
+/// A plan: answers what comes next, given the points that have been measured, in their order.
+pub type Plan<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
 
 /// Listens to events.
 pub type Listen<'a> = dyn FnMut(Event) + 'a;
@@ -233,29 +245,28 @@ impl Bench {
         self.engine.about()
     }
 
-    /// Drives every point but those in `done`, each after `warming` of it, and puts each into `journal` as it ends.
-    /// Ends early when `stop` is set: the point in flight is then the last.
+    /// Drives one point after the other as `plan` says, and puts each into `journal` as it ends. `records` are the
+    /// points measured before, in an earlier part of the run. Ends early when `stop` is set: the point in flight is
+    /// then the last.
     ///
     /// # Errors
     /// A session could not be opened, or the journal not be written. What was written before is whole.
     pub fn measure(
         &self,
         journal: &mut Journal,
-        warming: impl Fn(Coordinates) -> Option<Point>,
-        done: &[Coordinates],
+        mut records: Vec<PointRecord>,
+        plan: &mut Plan,
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Vec<PointRecord>, Error> {
-        let mut records = Vec::new();
-        for point in self.points.iter().filter(|point| !done.contains(&point.coordinates)) {
-            if stop.load(Ordering::Relaxed) {
-                break;
+        while !stop.load(Ordering::Relaxed)
+            && let Some(Next { warming, point }) = plan(&records)
+        {
+            listen(Event::Begin { point: &point });
+            if let Some(warming) = warming {
+                self.drive(&warming, stop, &mut |_| ())?;
             }
-            listen(Event::Begin { point });
-            if let Some(warming) = warming(point.coordinates) {
-                drive::point(self.engine.as_ref(), &warming, self.workers, stop, &mut |_| ())?;
-            }
-            let record = self.measure_point(point, stop, listen)?;
+            let record = self.measure_point(&point, stop, listen)?;
             if record.measured > Nanos(0) {
                 journal.point(&record)?;
                 listen(Event::End(&record));
@@ -263,6 +274,14 @@ impl Bench {
             }
         }
         Ok(records)
+    }
+
+    fn drive(&self, point: &Point, stop: &AtomicBool, watch: &mut drive::Watch) -> Result<PointRecord, Error> {
+        let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
+        // What is asked about comes first; streams beside it need not be precise.
+        let enough =
+            |classes: &[Vec<Window>]| classes.first().is_some_and(|windows| analyse::is_precise(windows, precision));
+        drive::point(self.engine.as_ref(), point, &Terms { workers: self.workers, stop, enough: &enough }, watch)
     }
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
@@ -275,7 +294,7 @@ impl Bench {
             }
             listen(Event::Live { point, live });
         };
-        let mut record = drive::point(self.engine.as_ref(), point, self.workers, stop, &mut watch)?;
+        let mut record = self.drive(point, stop, &mut watch)?;
         // Waiting for the last operations takes its time as well.
         let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
         samples.push(self.observer.sample(end));

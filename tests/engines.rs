@@ -4,6 +4,7 @@ mod common;
 
 use common::{Scratch, scratch_file};
 use rigel::clock::Clock;
+use rigel::drive::Terms;
 use rigel::engine::Engine;
 use rigel::engine::layout::VolumeMap;
 use rigel::engine::libaio::Libaio;
@@ -181,14 +182,16 @@ fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
         length: BLOCK,
     };
     let point = Point {
-        coordinates: Coordinates { small: 7, large: 2 },
+        coordinates: Coordinates::cell(7, 2),
         streams: vec![stream("small", 7), stream("large", 2)],
         warm_up: WarmUp::NONE,
         until: Until::Ops(5000),
         seed: 3,
+        window: Point::second(),
     };
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
     for engine in engines(&file) {
-        let record = rigel::drive::point(engine.as_ref(), &point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         for stream in &record.streams {
             let total = stream.total();
             assert_eq!((total.done, total.failures()), (5000, 0), "{} {}", engine.name(), stream.name);

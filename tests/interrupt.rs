@@ -44,7 +44,7 @@ fn interrupted_by(name: &str) {
     let run = journal::read(&place.0.join("run")).unwrap();
     let ends: Vec<&End> = run.points.iter().map(|point| &point.end).collect();
     assert_eq!(ends, [&End::Complete, &End::Stopped]);
-    assert_eq!(run.complete(), [Coordinates { small: 1, large: 0 }]);
+    assert_eq!(run.complete(), [Coordinates::cell(1, 0)]);
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
         printed.contains("@ Small=1 and Large=0") && printed.contains("Incomplete @ Small=2 and Large=0"),

@@ -1,7 +1,7 @@
 //! Laws of the loop, on simulated devices in virtual time: what queueing theory says beforehand must come out.
 
 use rigel::clock::Clock;
-use rigel::drive;
+use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
 use rigel::engine::null::Null;
 use rigel::engine::sim::Sim;
@@ -14,7 +14,14 @@ fn stream(name: &str, load: Load) -> Stream {
 }
 
 fn point(streams: Vec<Stream>, until: Until) -> Point {
-    Point { coordinates: Coordinates { small: 0, large: 0 }, streams, warm_up: WarmUp::NONE, until, seed: 1 }
+    Point {
+        coordinates: Coordinates::cell(0, 0),
+        streams,
+        warm_up: WarmUp::NONE,
+        until,
+        seed: 1,
+        window: Point::second(),
+    }
 }
 
 fn closed(depth: u32, seconds: u64) -> Point {
@@ -27,7 +34,8 @@ fn open(rate: f64, arrivals: Arrivals, in_flight_max: u32, seconds: u64) -> Poin
 }
 
 fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    drive::point(engine, point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap()
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
 fn simulate(spec: &str, point: &Point) -> PointRecord {
@@ -139,7 +147,8 @@ fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
     let engine = Null::new(Clock::real(), 1 << 30);
     let mut point = point(vec![stream("small", Load::Closed { depth: 5 })], Until::Ops(100_003));
     point.warm_up = WarmUp { least: Nanos(0), most: Nanos::from_millis(20) };
-    let record = drive::point(&engine, &point, 3, &AtomicBool::new(false), &mut |_| ()).unwrap();
+    let terms = Terms { workers: 3, stop: &AtomicBool::new(false), enough: &|_| false };
+    let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
     assert_eq!(small(&record).total().done, 100_003);
     assert!(small(&record).warm_up_done > 0);
 }
@@ -202,7 +211,8 @@ fn a_request_to_stop_ends_the_point_and_keeps_what_was_measured() {
     let stop = AtomicBool::new(false);
     let engine = Null::new(Clock::real(), 1 << 30);
     let mut calls = 0;
-    let record = drive::point(&engine, &closed(4, 3600), 2, &stop, &mut |_| {
+    let terms = Terms { workers: 2, stop: &stop, enough: &|_| false };
+    let record = drive::point(&engine, &closed(4, 3600), &terms, &mut |_| {
         calls += 1;
         stop.store(calls > 3, Ordering::Relaxed);
     })
@@ -212,4 +222,30 @@ fn a_request_to_stop_ends_the_point_and_keeps_what_was_measured() {
     let total = small(&record).total();
     assert!(total.done > 0);
     assert_eq!(total.done, total.response.histogram.count());
+}
+
+#[test]
+fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough_was_seen() {
+    let (least, most) = (Nanos::from_secs(1), Nanos::from_secs(60));
+    let mut point = closed(4, 0);
+    point.until = Until::Precise { precision: Ratio::from_percent(2.0).unwrap(), least, most };
+    point.window = Nanos::from_millis(200);
+    let engine = Sim::new("4,1ms,fixed".parse().unwrap(), 7);
+    for (wanted, expected_ms) in [(0, 1000..=1200), (50, 10_000..=10_600), (usize::MAX, 60_000..=60_000)] {
+        let enough = |classes: &[Vec<rigel::record::Window>]| classes[0].len() >= wanted;
+        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
+        let record = drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
+        let measured = record.measured.0 / 1_000_000;
+        assert!(expected_ms.contains(&measured) && measured.is_multiple_of(200), "{wanted}: {measured} ms");
+        assert_eq!((record.end, record.streams[0].kinds[0].windows.len() as u64), (End::Complete, measured / 200));
+    }
+}
+
+#[test]
+fn an_open_loop_tells_its_own_delay_from_the_targets() {
+    // One server, far too slow for what is due: the wait is the target's, and none of it the tool's.
+    let record = simulate("1,10ms,fixed", &open(1000.0, Arrivals::Poisson, 8, 5));
+    let delay = small(&record).delay.as_ref().unwrap();
+    assert_eq!((delay.max, delay.histogram.count() > 100), (0, true));
+    assert!(simulate("1,10ms,fixed", &closed(8, 5)).streams[0].delay.is_none());
 }

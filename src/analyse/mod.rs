@@ -6,10 +6,12 @@
 
 mod doubts;
 mod load;
+mod precise;
 mod steady;
 mod summary;
 
 pub use doubts::doubts;
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use precise::is_precise;
 pub use steady::{Steady, steady};
 pub use summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, summarise};

@@ -372,18 +372,21 @@ mod tests {
             patterns: vec![Pattern::Uniform],
             kinds: vec![KindRecord { kind: Kind::Read, windows: Vec::new() }],
             unserved: Vec::new(),
+            delay: None,
             warm_up_done: 0,
             coverage: map.read(),
         };
         recorder.pour_into(&mut stream);
         PointRecord {
-            coordinates: Coordinates { small: 1, large: 0 },
+            coordinates: Coordinates::cell(1, 0),
             started: String::new(),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(10),
             end: End::Complete,
             cpu: Nanos::from_millis(50),
             cpus: 1,
+            window: crate::record::WINDOW,
+            asked: None,
             streams: vec![stream],
             samples: Vec::new(),
         }

@@ -11,7 +11,7 @@ use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
 use crate::report::{data, table};
-use crate::run::{Bench, Event, Request};
+use crate::run::{Bench, Event, Next, Request};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
@@ -214,8 +214,12 @@ fn prepare_and_measure(
         Some((journal, _)) => journal,
         None => Journal::create(&job.directory, &header(job, &bench))?,
     };
-    let warming = |cell| request.warming(cell, plan.seed);
-    bench.measure(&mut journal, warming, &done, stop, listen).map(drop)
+    let mut left = bench.points.iter().filter(|point| !done.contains(&point.coordinates));
+    let mut next = |_: &[PointRecord]| {
+        let point = left.next()?.clone();
+        Some(Next { warming: request.warming(point.coordinates, plan.seed), point })
+    };
+    bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop)
 }
 
 /// Points of one run are of one volume. A scratch file that was made anew is like the one before.

@@ -53,7 +53,7 @@ impl<'a> Lane<'a> {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
             Until::Ops(count) => Some(count),
-            Until::Elapsed(_) => None,
+            Until::Elapsed(_) | Until::Precise { .. } => None,
         };
         Self {
             recorder: Recorder::new(open, kinds, Arc::clone(shared.seconds)),
@@ -74,6 +74,11 @@ impl<'a> Lane<'a> {
         Flight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
     }
 
+    /// True if operations are due at times of their own.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.shared.pacer, Pacer::Open(_))
+    }
+
     /// True once no more operations may start because the work is done.
     pub(super) fn is_exhausted(&self) -> bool {
         self.left == Some(0)
@@ -92,6 +97,7 @@ impl<'a> Lane<'a> {
                     return Err(Nanos::MAX);
                 };
                 let due = if let Due::Since(due) = due { due } else { free_since.max(stage.origin()) };
+                self.recorder.issued(due, now.since(due.max(free_since)));
                 let flight = &mut table[usize::from(slot)];
                 *flight =
                     Flight { kind: op.kind, position: op.position, due, start: now, warm_up: false, lane: flight.lane };

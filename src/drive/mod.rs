@@ -16,7 +16,7 @@ pub use stage::LiveClass;
 use crate::clock::{self, Clock};
 use crate::engine::{Engine, Session};
 use crate::model::{Completion, Error, Fault, Kind, Nanos, Point, Slot, Stream, Until};
-use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, WINDOW, Window};
+use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Window};
 use crate::workload::Ops;
 use lane::{Flight, Lane, Shared};
 use pacer::Pacer;
@@ -37,6 +37,10 @@ const GATE: Nanos = Nanos::from_millis(1);
 /// How often [`Watch`] is called, at most.
 const WATCH: Nanos = Nanos::from_millis(100);
 
+/// How long before the next operation of an open loop is due its worker is awake: a sleep ends late by as much on a
+/// machine with nothing else to do.
+const AWAKE: Nanos = Nanos::from_micros(100);
+
 /// What can be seen of a point while it runs.
 pub struct Live<'a> {
     /// Time since the point began.
@@ -45,6 +49,20 @@ pub struct Live<'a> {
     pub measuring_since: Option<Nanos>,
     /// By class, in the order of [`classes`].
     pub classes: &'a [LiveClass],
+}
+
+/// Judges whether the windows of each class that are over, of a point that runs, say enough for it to end: by
+/// [`Until::Precise`]. Called on real time from a thread that measures nothing.
+pub type Enough<'a> = dyn Fn(&[Vec<Window>]) -> bool + Sync + 'a;
+
+/// On what terms a point is driven.
+pub struct Terms<'a> {
+    /// Threads, at least.
+    pub workers: usize,
+    /// Ends the point early once it is set.
+    pub stop: &'a AtomicBool,
+    /// Asked of points that end by [`Until::Precise`].
+    pub enough: &'a Enough<'a>,
 }
 
 /// Called about ten times a second while a point runs, from a thread that measures nothing; takes samples of the host,
@@ -93,7 +111,9 @@ struct Room<'a> {
     engine: &'a dyn Engine,
     clock: Clock,
     stage: Stage,
-    stop: &'a AtomicBool,
+    terms: &'a Terms<'a>,
+    /// Workers in all.
+    workers: usize,
     /// By stream.
     pacers: Vec<Pacer>,
     /// By class.
@@ -103,6 +123,25 @@ struct Room<'a> {
     /// The class of each stream.
     class_of: Vec<usize>,
     gate: Gate,
+}
+
+impl Room<'_> {
+    /// True once a point that ends by its precision has measured enough. Windows that are not over, or that some worker
+    /// may still hold, are not judged.
+    fn says_enough(&self) -> bool {
+        let Until::Precise { least, .. } = self.point.until else { return false };
+        let (from, now) = (self.stage.from(), self.clock.now());
+        if from == Nanos::MAX || now.since(from) < least || now >= self.stage.end() {
+            return false;
+        }
+        let over = usize::try_from(now.since(from).0 / self.point.window.0).unwrap_or(0).saturating_sub(1);
+        let so_far = |seconds: &Arc<Seconds>| {
+            let mut windows = seconds.so_far();
+            windows.resize_with(over, Window::default);
+            windows
+        };
+        (self.terms.enough)(&self.seconds.iter().map(so_far).collect::<Vec<_>>())
+    }
 }
 
 /// Where workers wait until all are ready. Not a `Barrier`: its threads leave one after the other, each by a lock, and
@@ -122,20 +161,19 @@ impl Gate {
     }
 }
 
-/// Drives `point` on `engine` with at least `workers` threads, until it is over or `stop` is set.
+/// Drives `point` on `engine` until it is over, or is told to stop.
 ///
 /// # Errors
 /// A session could not be opened. What goes wrong later is in the record.
 pub fn point(
     engine: &dyn Engine,
     point: &Point,
-    workers: usize,
-    stop: &AtomicBool,
+    terms: &Terms<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<PointRecord, Error> {
     let started = clock::wall_time();
     let clock = engine.clock();
-    let hands = deal(point, engine.slots_max(), if clock.is_virtual() { 1 } else { workers });
+    let hands = deal(point, engine.slots_max(), if clock.is_virtual() { 1 } else { terms.workers });
     let names = classes(point);
     let class_of = point.streams.iter().map(|stream| names.iter().position(|name| *name == stream.name).unwrap_or(0));
     let extent = |name: &&str| {
@@ -146,11 +184,12 @@ pub fn point(
         point,
         engine,
         stage: Stage::new(point.until),
-        stop,
+        terms,
+        workers: hands.len(),
         pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),
-        seconds: names.iter().map(|_| Arc::default()).collect(),
+        seconds: names.iter().map(|_| Arc::new(Seconds::new(point.window))).collect(),
         class_of: class_of.collect(),
         gate: Gate { ready: AtomicUsize::new(0), open: AtomicBool::new(clock.is_virtual()) },
         clock,
@@ -170,10 +209,10 @@ pub fn point(
     }
     add_unserved(&room, &mut streams);
     let stage = &room.stage;
-    let seconds = usize::try_from(stage.measured().0.div_ceil(WINDOW.0)).expect("seconds of a measurement fit");
+    let windows = usize::try_from(stage.measured().0.div_ceil(point.window.0)).expect("windows of a measurement fit");
     for kind in streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
-        // A second in which nothing was due is there all the same, at the end as well.
-        kind.windows.resize_with(kind.windows.len().max(seconds), Window::default);
+        // A window in which nothing was due is there all the same, at the end as well.
+        kind.windows.resize_with(kind.windows.len().max(windows), Window::default);
     }
     Ok(PointRecord {
         coordinates: point.coordinates,
@@ -184,6 +223,8 @@ pub fn point(
         cpu: stage.cpu(),
         cpus: thread::available_parallelism()
             .map_or(0, |cpus| u32::try_from(cpus.get().min(hands.len())).unwrap_or(u32::MAX)),
+        window: point.window,
+        asked: Some(Box::new(point.clone())),
         streams,
         samples: Vec::new(),
     })
@@ -200,6 +241,7 @@ fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
         patterns: streams.iter().map(|stream| stream.pattern).collect(),
         kinds: kinds.map(|kind| KindRecord { kind, windows: Vec::new() }).collect(),
         unserved: Vec::new(),
+        delay: None,
         warm_up_done: 0,
         coverage: room.coverage[class].read(),
     }
@@ -212,7 +254,7 @@ fn add_unserved(room: &Room, streams: &mut [StreamRecord]) {
         return;
     }
     for (stream, pacer) in room.pacers.iter().enumerate() {
-        let windows = pacer.unserved(from..end, room.stage.origin(), WINDOW);
+        let windows = pacer.unserved(from..end, room.stage.origin(), room.point.window);
         let record = &mut streams[room.class_of[stream]];
         record.unserved.resize(record.unserved.len().max(windows.len()), 0);
         record.unserved.iter_mut().zip(windows).for_each(|(sum, count)| *sum += count);
@@ -272,8 +314,11 @@ fn run_threads<'scope, 'a: 'scope>(
     while !is_over() {
         room.clock.wait_until(room.clock.now().plus(WATCH));
         // The leading worker sees a request to stop as well, unless an operation holds it up.
-        if room.stop.load(Ordering::Relaxed) {
+        if room.terms.stop.load(Ordering::Relaxed) {
             room.stage.stop(room.clock.now());
+        }
+        if room.says_enough() {
+            room.stage.end_with_window(room.clock.now(), room.point.window);
         }
         see();
     }
@@ -296,7 +341,7 @@ fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
             return Err(error);
         }
     };
-    let mut leader = (number == 0).then(|| Leader::new(&room.stage, &room.live, room.stop, room.point.warm_up));
+    let mut leader = (number == 0).then(|| Leader::new(room));
     let fault = drive(room, session.as_mut(), &mut lanes, &mut table, &mut leader).err();
     if fault.is_some() {
         room.stage.stop(room.clock.now());
@@ -336,7 +381,7 @@ fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usiz
     let turn = hands[..number].iter().filter(has_part).count() as u64;
     let share = match room.point.until {
         Until::Ops(count) => Until::Ops(count / workers + u64::from(turn < count % workers)),
-        elapsed @ Until::Elapsed(_) => elapsed,
+        by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
     };
     let extent = room.engine.usable() / u64::from(spec.length);
     let ops = Ops::new(spec, extent, room.point.seed, ((stream as u64) << 32) | number as u64);
@@ -357,6 +402,7 @@ fn drive(
     let stage = &room.stage;
     let mut over: Vec<Completion> = Vec::with_capacity(table.len());
     let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
+    let alert = stay_alert(room, lanes);
     let mut now = room.clock.now();
     loop {
         let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| leader.tick(now));
@@ -375,7 +421,7 @@ fn drive(
         if outstanding == 0 && (now >= end || lanes.iter().all(Lane::is_exhausted)) {
             return Ok(());
         }
-        session.reap(wake, &mut over)?;
+        session.reap(if alert { asleep_until(wake, now) } else { wake }, &mut over)?;
         now = room.clock.now();
         outstanding -= over.len();
         batch = if outstanding == 0 { (batch * 2).min(*BATCH.end()) } else { *BATCH.start() };
@@ -390,6 +436,22 @@ fn drive(
         stage.ended(now);
         lanes.iter_mut().for_each(Lane::report);
     }
+}
+
+/// True if this worker must not oversleep: operations are due at times of their own, and there is a CPU for it.
+/// Tells the kernel, too, not to let it: by default a sleep may last 50 µs longer than asked.
+fn stay_alert(room: &Room, lanes: &[Lane]) -> bool {
+    if room.clock.is_virtual() || !lanes.iter().any(Lane::is_open) {
+        return false;
+    }
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    room.workers < thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Until when a worker that must not oversleep may wait: it is awake some time before the next operation is due, and
+/// looks again and again.
+fn asleep_until(wake: Nanos, now: Nanos) -> Nanos {
+    if wake.since(now) > AWAKE { Nanos(wake.0 - AWAKE.0) } else { Nanos(0) }
 }
 
 /// Submits what is due in `lane`, as far as `batch` allows. Answers until when the loop may wait: not at all if the

@@ -1,5 +1,6 @@
 //! Where a point stands: warming up, measuring, over. Decided by one worker, seen by all.
 
+use super::Room;
 use crate::clock;
 use crate::model::{Nanos, Until, WarmUp};
 use std::sync::OnceLock;
@@ -106,10 +107,16 @@ impl Stage {
         }
     }
 
+    /// Enough was measured: the point ends with the window that `now` lies in, so that every window is whole.
+    pub(super) fn end_with_window(&self, now: Nanos, width: Nanos) {
+        let from = self.from();
+        self.end.fetch_min(from.0 + now.since(from).0.div_ceil(width.0) * width.0, Relaxed);
+    }
+
     fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
-        if let Until::Elapsed(elapsed) = self.until {
-            self.end.fetch_min(now.plus(elapsed).0, Relaxed);
+        if let Until::Elapsed(most) | Until::Precise { most, .. } = self.until {
+            self.end.fetch_min(now.plus(most).0, Relaxed);
         }
         // Last: who sees it sees the end too.
         self.from.store(now.0, std::sync::atomic::Ordering::Release);
@@ -142,10 +149,7 @@ impl Stage {
 
 /// The worker that decides when measuring begins, and passes on a request to stop.
 pub(super) struct Leader<'a> {
-    stage: &'a Stage,
-    live: &'a [LiveClass],
-    stop: &'a AtomicBool,
-    warm_up: WarmUp,
+    room: &'a Room<'a>,
     origin: Nanos,
     next_tick: Nanos,
     /// Operations of each class done by each of the last ticks.
@@ -155,16 +159,13 @@ pub(super) struct Leader<'a> {
 }
 
 impl<'a> Leader<'a> {
-    pub(super) fn new(stage: &'a Stage, live: &'a [LiveClass], stop: &'a AtomicBool, warm_up: WarmUp) -> Self {
-        let origin = stage.origin();
+    pub(super) fn new(room: &'a Room<'a>) -> Self {
+        let origin = room.stage.origin();
         Self {
-            stage,
-            live,
-            stop,
-            warm_up,
+            room,
             origin,
             next_tick: origin.plus(TICK),
-            history: live.iter().map(|_| vec![0]).collect(),
+            history: room.live.iter().map(|_| vec![0]).collect(),
             through: false,
         }
     }
@@ -172,7 +173,7 @@ impl<'a> Leader<'a> {
     /// Moves the stage on if it is time. Answers when it wants to be called again.
     #[inline]
     pub(super) fn tick(&mut self, now: Nanos) -> Nanos {
-        if now >= self.stage.end() {
+        if now >= self.room.stage.end() {
             self.finish();
         }
         if now >= self.next_tick {
@@ -185,26 +186,31 @@ impl<'a> Leader<'a> {
     pub(super) fn finish(&mut self) {
         if !self.through {
             self.through = true;
-            self.stage.end_measuring();
+            self.room.stage.end_measuring();
         }
     }
 
     #[cold]
     fn full_tick(&mut self, now: Nanos) {
         self.next_tick = now.plus(TICK);
-        if self.stop.load(Relaxed) {
-            self.stage.stop(now);
+        let Room { stage, live, terms, point, clock, .. } = self.room;
+        if terms.stop.load(Relaxed) {
+            stage.stop(now);
         }
-        if self.stage.from() != Nanos::MAX {
+        if stage.from() != Nanos::MAX {
+            // On real time a thread that measures nothing asks.
+            if clock.is_virtual() && self.room.says_enough() {
+                stage.end_with_window(now, point.window);
+            }
             return;
         }
-        for (history, class) in self.history.iter_mut().zip(self.live) {
+        for (history, class) in self.history.iter_mut().zip(live) {
             history.push(class.done.load(Relaxed));
         }
         let warm = now.since(self.origin);
         let steady = || self.history.iter().all(|history| is_steady(history));
-        if warm >= self.warm_up.most || (warm >= self.warm_up.least && steady()) {
-            self.stage.begin_measuring(now);
+        if warm >= point.warm_up.most || (warm >= point.warm_up.least && steady()) {
+            stage.begin_measuring(now);
         }
     }
 }

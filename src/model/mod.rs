@@ -15,6 +15,6 @@ pub use error::Error;
 pub use fact::{BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, Sample, TargetFacts, VolumeMember};
 pub use finding::{Finding, Severity};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
-pub use point::{Arrivals, Coordinates, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
+pub use point::{Arrivals, Coordinates, Load, Mix, Pattern, Point, Step, Stream, Until, WarmUp};
 pub use target::{Distribution, Layout, SimSpec, Stall, Target};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

@@ -1,20 +1,82 @@
 //! A data point: a few streams that run together for a while.
 
-use super::{Kind, Nanos, Ratio};
+use super::{Bytes, Kind, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 
-/// Where a point lies in the plan's matrix: how many small and large I/Os (or streams) are outstanding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Which point of a plan this is: what it tries, and at which load. No two points of a run have the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Coordinates {
     /// Outstanding small I/Os.
     pub small: u32,
     /// Outstanding large I/Os, or sequential streams.
     pub large: u32,
+    /// What the point tries.
+    #[serde(default, skip_serializing_if = "Step::is_cell")]
+    pub step: Step,
+}
+
+impl Coordinates {
+    /// A cell of a matrix of small and large loads.
+    #[must_use]
+    pub const fn cell(small: u32, large: u32) -> Self {
+        Self { small, large, step: Step::Cell }
+    }
+}
+
+/// What a point tries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// A cell of a matrix: its loads say all.
+    #[default]
+    Cell,
+    /// This pass, from 1, over one part of the volume, in large sequential reads.
+    Pass(u32),
+    /// Random reads within the first so many bytes of the volume.
+    Within(u64),
+    /// Small I/O in a closed loop.
+    Depth,
+    /// Small I/O in an open loop, so many operations a second.
+    Rate(u64),
+    /// Large random reads in a closed loop.
+    Large,
+    /// One sequential stream, one read after the other.
+    Stream,
+    /// Small random writes in a closed loop.
+    Write,
+    /// Durable appends of so many bytes, one after the other, as a log writer makes them.
+    Log(u32),
+    /// The load of an earlier point once more.
+    Again,
+}
+
+impl Step {
+    /// True for a cell of a matrix.
+    #[must_use]
+    pub fn is_cell(&self) -> bool {
+        *self == Step::Cell
+    }
 }
 
 impl std::fmt::Display for Coordinates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Small={}, Large={}", self.small, self.large)
+        let Self { small, large, step } = *self;
+        let beside = |f: &mut std::fmt::Formatter<'_>| match large {
+            0 => Ok(()),
+            large => write!(f, ", {large} large beside"),
+        };
+        match step {
+            Step::Cell => write!(f, "Small={small}, Large={large}"),
+            Step::Pass(number) => write!(f, "pass {number} over one part"),
+            Step::Within(bytes) => write!(f, "random reads within {}", Bytes(bytes)),
+            Step::Depth => write!(f, "depth {small}").and_then(|()| beside(f)),
+            Step::Rate(rate) => write!(f, "{rate}/s").and_then(|()| beside(f)),
+            Step::Large => write!(f, "large reads, depth {large}"),
+            Step::Stream => write!(f, "one sequential stream"),
+            Step::Write => write!(f, "writes, depth {small}"),
+            Step::Log(bytes) => write!(f, "log writes of {}", Bytes(bytes.into())),
+            Step::Again => write!(f, "depth {small} again"),
+        }
     }
 }
 
@@ -29,8 +91,19 @@ pub struct Point {
     pub warm_up: WarmUp,
     /// When it ends.
     pub until: Until,
+    /// Width of the windows that its record is cut into.
+    #[serde(default = "Point::second")]
+    pub window: Nanos,
     /// Seed of every random choice in it.
     pub seed: u64,
+}
+
+impl Point {
+    /// The width of windows that suits measurements of a minute and more.
+    #[must_use]
+    pub const fn second() -> Nanos {
+        Nanos::from_secs(1)
+    }
 }
 
 /// One stream of operations: a load, a workload and the part of the volume it works on.
@@ -142,12 +215,22 @@ impl WarmUp {
     pub const NONE: WarmUp = WarmUp { least: Nanos(0), most: Nanos(0) };
 }
 
-/// When a point ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// When a point ends. Times are counted from the end of the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// After this long, counted from the end of the warm-up.
+    /// After this long.
     Elapsed(Nanos),
     /// After exactly this many operations of each stream.
     Ops(u64),
+    /// As soon as the figures are precise: the half-width of the 95 % interval of throughput and of median response
+    /// time within `precision` of their values.
+    Precise {
+        /// Share of the value.
+        precision: Ratio,
+        /// Measured at least this long.
+        least: Nanos,
+        /// Measured at most this long, precise or not.
+        most: Nanos,
+    },
 }

@@ -33,6 +33,12 @@ impl Nanos {
         Nanos(milliseconds * 1_000_000)
     }
 
+    /// Whole microseconds.
+    #[must_use]
+    pub const fn from_micros(microseconds: u64) -> Self {
+        Nanos(microseconds * 1_000)
+    }
+
     /// Seconds, to the nearest nanosecond; negative and not-a-number become zero.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {

@@ -269,7 +269,7 @@ impl OrionRequest {
             columns
                 .into_iter()
                 .filter(move |small| !basic || *small == 0 || large == 0)
-                .map(move |small| Coordinates { small, large })
+                .map(move |small| Coordinates::cell(small, large))
         })
     }
 
@@ -379,6 +379,7 @@ impl OrionRequest {
             warm_up: self.warm_up(),
             until: Until::Elapsed(Nanos::from_secs(self.duration.into())),
             seed: seed_of(seed, cell),
+            window: Point::second(),
         };
         self.cells().into_iter().map(point).collect()
     }
@@ -452,6 +453,7 @@ impl OrionRequest {
             until: Until::Ops(ops),
             // Other blocks than the point's own large I/O will draw.
             seed: !seed_of(seed, cell),
+            window: Point::second(),
         })
     }
 
@@ -615,7 +617,7 @@ impl OrionRequest {
 }
 
 /// The cell in which nothing runs.
-const IDLE: Coordinates = Coordinates { small: 0, large: 0 };
+const IDLE: Coordinates = Coordinates::cell(0, 0);
 
 /// The loads along one side of the matrix: `max` alone if it is the only one, or idle and a range up to it.
 fn axis(fixed: bool, max: u32) -> Vec<u32> {
@@ -705,9 +707,9 @@ mod tests {
     fn cells_run_row_by_row_and_the_idle_cell_counts_first() {
         let simple = request(RunLevel::Simple, 1);
         assert_eq!(cells(&simple), [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (0, 1), (0, 2)]);
-        assert_eq!(simple.number_of(Coordinates { small: 1, large: 0 }), Some(2));
-        assert_eq!(simple.number_of(Coordinates { small: 0, large: 2 }), Some(8));
-        assert_eq!(simple.number_of(Coordinates { small: 1, large: 1 }), None);
+        assert_eq!(simple.number_of(Coordinates::cell(1, 0)), Some(2));
+        assert_eq!(simple.number_of(Coordinates::cell(0, 2)), Some(8));
+        assert_eq!(simple.number_of(Coordinates::cell(1, 1)), None);
         assert_eq!(cells(&request(RunLevel::Normal, 1))[5..8], [(0, 1), (1, 1), (2, 1)]);
     }
 
@@ -794,7 +796,7 @@ mod tests {
 
     #[test]
     fn warming_reads_and_only_when_asked_for() {
-        let cell = Coordinates { small: 1, large: 0 };
+        let cell = Coordinates::cell(1, 0);
         let mut request = OrionRequest { write: 50, ..request(RunLevel::Oltp, 1) };
         assert_eq!(request.warming(cell, 1), None);
         assert_eq!((request.largest_io(), request.grain()), (8192, 8192));

@@ -7,12 +7,12 @@
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
-use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Sample};
+use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Width of a window.
+/// Width of a window where nothing else is said.
 pub const WINDOW: Nanos = Nanos::from_secs(1);
 
 /// Latencies of one sort: the histogram, and moments that are exact.
@@ -132,6 +132,10 @@ pub struct StreamRecord {
     /// By second: operations that were due and never started. Empty in a closed loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<u64>,
+    /// How long after it was due, and had a free slot, each operation was issued: what the tool itself and its place
+    /// on the CPU added. None in a closed loop, where an operation is due as the one before it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Latencies>,
     /// Operations done before measuring began.
     pub warm_up_done: u64,
     /// Which blocks were touched, warm-up included.
@@ -172,6 +176,12 @@ pub struct PointRecord {
     /// CPUs that its workers could keep busy: one each, as far as there are any; 0 if that is not known.
     #[serde(default)]
     pub cpus: u32,
+    /// Width of the windows.
+    #[serde(default = "Point::second")]
+    pub window: Nanos,
+    /// What was asked for, to do the same again; none in journals that say it in their header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Point>>,
     /// By class.
     pub streams: Vec<StreamRecord>,
     /// The host, before, during and after.
@@ -196,6 +206,12 @@ impl PointRecord {
     pub fn stream(&self, name: &str) -> Option<&StreamRecord> {
         self.streams.iter().find(|stream| stream.name == name)
     }
+
+    /// Windows that were measured to their end.
+    #[must_use]
+    pub fn whole_windows(&self) -> usize {
+        usize::try_from(self.measured.0 / self.window.0.max(1)).expect("windows of a measurement fit")
+    }
 }
 
 /// When the pieces of one operation's life happened, on the point's clock.
@@ -211,10 +227,36 @@ pub struct Times {
 
 /// The seconds of one class that are over, shared by the recorders of all its workers: hundreds of them with seconds
 /// of their own would fill the memory in an hour.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Seconds {
+    width: Nanos,
     read: Mutex<Vec<Window>>,
     write: Mutex<Vec<Window>>,
+}
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self::new(WINDOW)
+    }
+}
+
+impl Seconds {
+    /// None over yet; each will be `width` wide.
+    #[must_use]
+    pub fn new(width: Nanos) -> Self {
+        Self { width, read: Mutex::default(), write: Mutex::default() }
+    }
+
+    /// What has been put away so far of every kind of operation together, for a look at a measurement that goes on.
+    /// The youngest windows may lack what some worker still holds.
+    #[must_use]
+    pub fn so_far(&self) -> Vec<Window> {
+        let mut windows = lock(&self.read).clone();
+        let writes = lock(&self.write);
+        windows.resize_with(windows.len().max(writes.len()), Window::default);
+        windows.iter_mut().zip(writes.iter()).for_each(|(window, theirs)| window.merge(theirs));
+        windows
+    }
 }
 
 /// One worker's tallies of one stream, written in the loop. Nothing allocates but once a second.
@@ -227,11 +269,15 @@ pub struct Recorder {
     read: Option<KindRecorder>,
     write: Option<KindRecorder>,
     warm_up_done: u64,
+    /// In an open loop.
+    delay: Option<DenseLatencies>,
 }
 
 /// The dense window that is being written.
 #[derive(Debug)]
 struct KindRecorder {
+    /// Of a window.
+    width: Nanos,
     /// Start and end of the dense window's second.
     second: std::ops::Range<Nanos>,
     done: u64,
@@ -280,8 +326,9 @@ impl DenseLatencies {
 }
 
 impl KindRecorder {
-    fn new(open: bool) -> Self {
+    fn new(open: bool, width: Nanos) -> Self {
         Self {
+            width,
             second: Nanos::MAX..Nanos::MAX,
             done: 0,
             failed: BTreeMap::new(),
@@ -294,8 +341,8 @@ impl KindRecorder {
     #[cold]
     fn advance(&mut self, past: &Mutex<Vec<Window>>, from: Nanos, due: Nanos) {
         self.flush(past, from);
-        let start = Nanos(from.0 + due.since(from).0 / WINDOW.0 * WINDOW.0);
-        self.second = start..start.plus(WINDOW);
+        let start = Nanos(from.0 + due.since(from).0 / self.width.0 * self.width.0);
+        self.second = start..start.plus(self.width);
     }
 
     /// Moves the dense window to the sparse ones.
@@ -309,14 +356,14 @@ impl KindRecorder {
             response: self.response.take(),
             service: self.service.as_mut().map(DenseLatencies::take),
         };
-        window_at(&mut lock(past), from, self.second.start).merge(&window);
+        window_at(&mut lock(past), from, self.second.start, self.width).merge(&window);
     }
 
     /// An operation of an earlier second that ended late.
     #[cold]
     fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: Times, outcome: Outcome) {
         let mut past = lock(past);
-        let window = window_at(&mut past, from, times.due);
+        let window = window_at(&mut past, from, times.due, self.width);
         match outcome {
             Outcome::Done => {
                 window.done += 1;
@@ -334,9 +381,9 @@ fn lock(past: &Mutex<Vec<Window>>) -> MutexGuard<'_, Vec<Window>> {
     past.lock().expect("nothing panics while it holds the seconds")
 }
 
-/// The window of the second in which `due` lies, made if need be.
-fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos) -> &mut Window {
-    let at = usize::try_from(due.since(from).0 / WINDOW.0).expect("seconds of a measurement fit");
+/// The window in which `due` lies, made if need be.
+fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -> &mut Window {
+    let at = usize::try_from(due.since(from).0 / width.0).expect("seconds of a measurement fit");
     if windows.len() <= at {
         windows.resize_with(at + 1, Window::default);
     }
@@ -348,19 +395,31 @@ impl Recorder {
     /// Seconds that are over go to `seconds`.
     #[must_use]
     pub fn new(open: bool, kinds: &[Kind], seconds: Arc<Seconds>) -> Self {
-        let recorder = |kind| kinds.contains(&kind).then(|| KindRecorder::new(open));
+        let width = seconds.width;
+        let recorder = |kind| kinds.contains(&kind).then(|| KindRecorder::new(open, width));
         Self {
             seconds,
             measure_from: Nanos::MAX,
             read: recorder(Kind::Read),
             write: recorder(Kind::Write),
             warm_up_done: 0,
+            delay: open.then(DenseLatencies::default),
         }
     }
 
     /// Measuring begins at `from`.
     pub fn measure_from(&mut self, from: Nanos) {
         self.measure_from = from;
+    }
+
+    /// An operation of an open loop that was due at `due` is issued, `delay` after it could have been.
+    #[inline]
+    pub fn issued(&mut self, due: Nanos, delay: Nanos) {
+        if due >= self.measure_from
+            && let Some(latencies) = &mut self.delay
+        {
+            latencies.record(delay);
+        }
     }
 
     /// An operation is over that does not count.
@@ -402,6 +461,9 @@ impl Recorder {
     /// Adds what this worker saw, and what the workers of its class have put away, to the record of the class.
     pub fn pour_into(mut self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
+        if let Some(mut delay) = self.delay.take() {
+            record.delay.get_or_insert_default().merge(&delay.take());
+        }
         let tallies =
             [(Kind::Read, self.read.take(), &self.seconds.read), (Kind::Write, self.write.take(), &self.seconds.write)];
         for (kind, tally, past) in tallies {
@@ -431,6 +493,7 @@ mod tests {
             patterns: vec![Pattern::Uniform],
             kinds: kinds.iter().map(|kind| KindRecord { kind: *kind, windows: Vec::new() }).collect(),
             unserved: Vec::new(),
+            delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),
         }

@@ -378,7 +378,7 @@ fn best<'a, 'b>(
 
 /// `Small=5 and Large=0`.
 fn label(cell: &Cell<'_>) -> String {
-    let Coordinates { small, large } = cell.point.coordinates;
+    let Coordinates { small, large, .. } = cell.point.coordinates;
     format!("Small={small} and Large={large}")
 }
 
@@ -500,7 +500,7 @@ fn csv(columns: &[u32], rows: &[u32], cells: &[Cell<'_>], figure: impl Fn(&Cell<
     };
     row(&"Large/Small", columns.iter().map(u32::to_string).collect());
     for large in rows {
-        let of_column = |small: &u32| figures.get(&Coordinates { small: *small, large: *large });
+        let of_column = |small: &u32| figures.get(&Coordinates::cell(*small, *large));
         let mut values: Vec<Option<&String>> = columns.iter().map(of_column).collect();
         values.truncate(values.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
         row(large, values.into_iter().map(|value| value.cloned().unwrap_or_default()).collect());
@@ -535,13 +535,15 @@ mod tests {
         let names = [(SMALL, small, 8192), (LARGE, large, 1 << 20)];
         let streams = names.into_iter().filter(|(_, depth, _)| *depth > 0);
         PointRecord {
-            coordinates: Coordinates { small, large },
+            coordinates: Coordinates::cell(small, large),
             started: "2011-05-10T23:03:00+00:00".into(),
             warm_up: Nanos::from_secs(1),
             measured: Nanos::from_secs(seconds),
             end: End::Complete,
             cpu: Nanos(0),
             cpus: 0,
+            window: crate::record::WINDOW,
+            asked: None,
             streams: streams.map(|(name, depth, length)| stream(name, depth, length, seconds, ios)).collect(),
             samples: Vec::new(),
         }
@@ -555,6 +557,7 @@ mod tests {
             patterns: vec![crate::model::Pattern::Uniform],
             kinds: Kind::ALL.map(|kind| KindRecord { kind, windows: Vec::new() }).to_vec(),
             unserved: Vec::new(),
+            delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),
         };
@@ -632,9 +635,9 @@ mod tests {
     #[test]
     fn progress_is_told_in_orions_words_and_the_time_in_truer_ones() {
         let request = OrionRequest { num_disks: 4, ..OrionRequest::new(RunLevel::Simple) };
-        let lines = verbose_lines(&request, Coordinates { small: 1, large: 0 });
+        let lines = verbose_lines(&request, Coordinates::cell(1, 0));
         assert_eq!(lines, "Running point: Small=1, Large=0\nPoint 2 out of 29\n");
-        assert_eq!(verbose_lines(&request, Coordinates { small: 1, large: 1 }), "");
+        assert_eq!(verbose_lines(&request, Coordinates::cell(1, 1)), "");
         assert_eq!(estimate_line(&request, 28), "28 data points to run; with warm-up that takes 28 to 33 minutes.\n");
         let left = estimate_line(&request, 1);
         assert_eq!(left, "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n");

@@ -144,7 +144,7 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
     }
     text.push_str("norandommap=1\nrandrepeat=0\nlat_percentiles=1\nallow_file_create=0\nthread=1\ngroup_reporting=1\n");
     match point.until {
-        Until::Elapsed(Nanos(elapsed)) => {
+        Until::Elapsed(Nanos(elapsed)) | Until::Precise { most: Nanos(elapsed), .. } => {
             let _ = writeln!(text, "time_based=1\nruntime={}ms", elapsed / 1_000_000);
             let _ = writeln!(text, "ramp_time={}ms", point.warm_up.least.0 / 1_000_000);
         }

@@ -20,6 +20,7 @@ mod writes;
 
 use common::{Place, text};
 use rigel::clock::Clock;
+use rigel::drive::Terms;
 use rigel::engine::Engine;
 use rigel::engine::layout::VolumeMap;
 use rigel::engine::libaio::Libaio;
@@ -57,11 +58,19 @@ fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32
 /// A closed loop of reads.
 fn reads(pattern: Pattern, length: u32, depth: u32, warm_up: WarmUp, until: Until) -> Point {
     let stream = Stream { name: "small".into(), load: Load::Closed { depth }, mix: Mix::READS, pattern, length };
-    Point { coordinates: Coordinates { small: depth, large: 0 }, streams: vec![stream], warm_up, until, seed: 5 }
+    Point {
+        coordinates: Coordinates::cell(depth, 0),
+        streams: vec![stream],
+        warm_up,
+        until,
+        seed: 5,
+        window: Point::second(),
+    }
 }
 
 fn measure(engine: &dyn Engine, point: &Point) -> PointRecord {
-    rigel::drive::point(engine, point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap()
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+    rigel::drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
 /// `value` is within `share` of `expected`.
