@@ -17,7 +17,7 @@ use crate::clock::{self, Clock};
 use crate::engine::{Engine, Session};
 use crate::model::{Completion, Error, Fault, Kind, Nanos, Point, Slot, Stream, Until};
 use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Window};
-use crate::workload::Ops;
+use crate::workload::{Ops, Share};
 use lane::{Flight, Lane, Shared};
 use pacer::Pacer;
 use stage::{Leader, Stage, TICK};
@@ -379,13 +379,15 @@ fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usiz
     let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
     let workers = hands.iter().filter(has_part).count() as u64;
     let turn = hands[..number].iter().filter(has_part).count() as u64;
-    let share = match room.point.until {
+    let left = match room.point.until {
         Until::Ops(count) => Until::Ops(count / workers + u64::from(turn < count % workers)),
         by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
     };
     let extent = room.engine.usable() / u64::from(spec.length);
-    let ops = Ops::new(spec, extent, room.point.seed, ((stream as u64) << 32) | number as u64);
-    Lane::new(shared, ops, spec.mix.kinds(), share)
+    let index = |index: usize| u32::try_from(index).expect("streams and workers are few");
+    let share = Share { stream: index(stream), worker: index(number), turn, workers };
+    let ops = Ops::new(spec, extent, room.point.seed, share);
+    Lane::new(shared, ops, spec.mix.kinds(), left)
 }
 
 /// The loop. Takes what is due while a slot is free, submits it, reaps until the next due time, records, and again.

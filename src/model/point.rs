@@ -1,6 +1,6 @@
 //! A data point: a few streams that run together for a while.
 
-use super::{Bytes, Kind, Nanos, Ratio};
+use super::{Bytes, Kind, Nanos, Pattern, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// Which point of a plan this is: what it tries, and at which load. No two points of a run have the same.
@@ -186,19 +186,6 @@ impl Mix {
             &Kind::ALL
         }
     }
-}
-
-/// Which positions a stream visits, of the `extent` blocks of its length that the volume holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pattern {
-    /// Independent and equally likely.
-    Uniform,
-    /// One after the other from `start`, wrapping at the end of the volume.
-    Sequential {
-        /// First position, in blocks.
-        start: u64,
-    },
 }
 
 /// What comes before measuring.

@@ -209,6 +209,14 @@ impl Ratio {
     pub fn get(self) -> f64 {
         self.0
     }
+
+    /// In percent with the fewest decimals that [`Ratio::from_str`] reads back exactly, such as `0.5%`.
+    #[must_use]
+    pub fn exact(self) -> String {
+        let text = |decimals| format!("{:.decimals$}%", self.0 * 100.0);
+        // A number that came from percent needs no more decimals than an f64 has digits.
+        (0..17).map(text).find(|text| text.parse() == Ok(self)).unwrap_or_else(|| text(17))
+    }
 }
 
 impl FromStr for Ratio {

@@ -776,7 +776,7 @@ mod tests {
     fn starts(request: &OrionRequest, volume: VolumeShape<'_>) -> Vec<u64> {
         let start = |stream: &Stream| match stream.pattern {
             Pattern::Sequential { start } => start,
-            Pattern::Uniform => panic!("{stream:?}"),
+            _ => panic!("{stream:?}"),
         };
         request.points(volume, 1)[0].streams.iter().map(start).collect()
     }

@@ -1,6 +1,6 @@
 //! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
 
-use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Target, Until};
+use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
 use crate::plan::orion::least_common_multiple;
 use crate::record::journal::Header;
 use std::fmt::Write;
@@ -43,22 +43,17 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
             }
             classes.push(&stream.name);
         }
-        let sequential = match stream.pattern {
-            Pattern::Uniform => "",
-            Pattern::Sequential { start } => {
-                text.push_str(&places.beginning(start * u64::from(stream.length), u64::from(stream.length)));
-                "sequential"
-            }
-        };
         let writes = stream.mix.writes;
+        let sequential = matches!(stream.pattern, Pattern::Sequential { .. });
         let rw = match (sequential, writes) {
-            ("", Ratio::ZERO) => "randread",
-            ("", Ratio::ONE) => "randwrite",
-            ("", _) => "randrw",
-            (_, Ratio::ZERO) => "read",
-            (_, Ratio::ONE) => "write",
-            _ => "rw",
+            (false, Ratio::ZERO) => "randread",
+            (false, Ratio::ONE) => "randwrite",
+            (false, _) => "randrw",
+            (true, Ratio::ZERO) => "read",
+            (true, Ratio::ONE) => "write",
+            (true, _) => "rw",
         };
+        text.push_str(&positions(stream, &places));
         let _ = writeln!(text, "rw={rw}");
         if rw.ends_with("rw") {
             let _ = writeln!(text, "rwmixwrite={:.0}", writes.get() * 100.0);
@@ -68,6 +63,38 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         let _ = writeln!(text, "{how}={depth}");
     }
     Ok(text)
+}
+
+/// The options that make fio visit the positions of a stream, each with what it does otherwise.
+fn positions(stream: &Stream, places: &Places) -> String {
+    match stream.pattern {
+        Pattern::Uniform => String::new(),
+        Pattern::Sequential { start } => places.beginning(start * u64::from(stream.length), u64::from(stream.length)),
+        Pattern::Zipf { theta } => {
+            // fio takes no 1.
+            let theta = if (theta - 1.0).abs() < 1e-6 { 1.0001 } else { theta };
+            format!(
+                "# ours is exact; fio approximates, and its hash can put two popular blocks in one place\n\
+                 random_distribution=zipf:{theta}\n"
+            )
+        }
+        Pattern::Hotspot { space, share } => {
+            let [space, share] = [space, share].map(|ratio| (ratio.get() * 100.0).round().max(1.0));
+            format!(
+                "# {}; fio takes whole percents\nrandom_distribution=zoned:{share}/{space}:{}/{}\n",
+                stream.pattern,
+                100.0 - share,
+                100.0 - space
+            )
+        }
+        Pattern::Permutation { start } => {
+            let begins = if start == 0 { String::new() } else { format!(", and ours begins at place {start} of its") };
+            format!(
+                "# every block once: fio has another order{begins}; each job of several covers the volume by itself\n\
+                 norandommap=0\n"
+            )
+        }
+    }
 }
 
 /// Where the members of the volume lie, for streams that begin somewhere.
@@ -153,4 +180,37 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Mix;
+
+    fn options(pattern: &str) -> String {
+        let places = Places { names: vec!["file".into()], starts: vec![0], stripe: None };
+        let stream = Stream {
+            name: "small".into(),
+            load: Load::Closed { depth: 1 },
+            mix: Mix::READS,
+            pattern: pattern.parse().unwrap(),
+            length: 8192,
+        };
+        positions(&stream, &places).lines().filter(|line| !line.starts_with('#')).collect()
+    }
+
+    #[test]
+    fn each_pattern_has_its_option_in_fio() {
+        for (pattern, option) in [
+            ("uniform", ""),
+            ("sequential:2", "offset=16384"),
+            ("zipf:0.99", "random_distribution=zipf:0.99"),
+            ("zipf:1", "random_distribution=zipf:1.0001"),
+            ("hotspot:20%:80%", "random_distribution=zoned:80/20:20/80"),
+            ("hotspot:0.1%:100%", "random_distribution=zoned:100/1:0/99"),
+            ("permutation", "norandommap=0"),
+        ] {
+            assert_eq!(options(pattern), option, "{pattern}");
+        }
+    }
 }

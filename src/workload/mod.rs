@@ -6,6 +6,8 @@
 
 pub mod content;
 mod ops;
+mod permutation;
 pub mod rng;
+mod zipf;
 
-pub use ops::Ops;
+pub use ops::{Ops, Share};

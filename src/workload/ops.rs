@@ -1,7 +1,9 @@
 //! The operations of one stream.
 
+use super::permutation::Permutation;
 use super::rng::Rng;
-use crate::model::{Kind, Op, Pattern, Stream};
+use super::zipf::Zipf;
+use crate::model::{Kind, Op, Pattern, Ratio, Stream};
 
 /// An endless sequence of operations.
 #[derive(Debug, Clone)]
@@ -17,24 +19,79 @@ pub struct Ops {
 #[derive(Debug, Clone)]
 enum Positions {
     Uniform,
-    Sequential { next: u64 },
+    Sequential {
+        next: u64,
+    },
+    Zipf {
+        ranks: Zipf,
+        scatter: Permutation,
+    },
+    Hotspot {
+        /// A draw below this goes to the hot part: its share in 2^32 parts.
+        hot_below: u64,
+        /// Blocks of the hot part.
+        hot: u64,
+    },
+    Permutation {
+        order: Permutation,
+        /// Place in the order at which the stream begins.
+        start: u64,
+        /// Places from there to this worker's next operation, to its first one, and from one to the next.
+        next: u64,
+        first: u64,
+        stride: u64,
+    },
+}
+
+/// Which worker of which stream draws the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Number of the stream in its point.
+    pub stream: u32,
+    /// Number of the worker in its point.
+    pub worker: u32,
+    /// How many of the workers that have a part in the stream come before this one.
+    pub turn: u64,
+    /// How many have a part in it.
+    pub workers: u64,
+}
+
+impl Share {
+    /// The only worker of the only stream.
+    pub const ALL: Share = Share { stream: 0, worker: 0, turn: 0, workers: 1 };
 }
 
 impl Ops {
-    /// The operations of `stream` over `extent` blocks of its length. `share` tells apart the workers of a stream.
+    /// The operations of `stream` over `extent` blocks of its length that belong to `share`.
     ///
     /// # Panics
     /// If `extent` is 0: a volume without room for one operation is refused before.
     #[must_use]
-    pub fn new(stream: &Stream, extent: u64, seed: u64, share: u64) -> Self {
+    pub fn new(stream: &Stream, extent: u64, seed: u64, share: Share) -> Self {
         assert!(extent > 0, "a volume must hold at least one operation");
+        // All workers of a stream scatter and order its blocks in the same way.
+        let permutation = || Permutation::new(extent, seed ^ u64::from(share.stream));
         let positions = match stream.pattern {
             Pattern::Uniform => Positions::Uniform,
             Pattern::Sequential { start } => Positions::Sequential { next: start % extent },
+            Pattern::Zipf { theta } => Positions::Zipf { ranks: Zipf::new(extent, theta), scatter: permutation() },
+            Pattern::Hotspot { space, share } => {
+                let most = if share == Ratio::ONE { extent } else { extent - 1 };
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the extent")]
+                let hot = (space.get() * extent as f64).round() as u64;
+                // A single block is all hot.
+                Positions::Hotspot { hot_below: parts(share), hot: hot.clamp(1, most.max(1)) }
+            }
+            Pattern::Permutation { start } => {
+                // Where there are more workers than blocks, those left over begin again.
+                let first = share.turn % extent;
+                let stride = share.workers.max(1);
+                Positions::Permutation { order: permutation(), start: start % extent, next: first, first, stride }
+            }
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio is between 0 and 1")]
-        let write_below = (stream.mix.writes.get() * 2f64.powi(32)).round() as u64;
-        Self { rng: Rng::new(seed, share), positions, write_below, extent, length: stream.length }
+        let generator = (u64::from(share.stream) << 32) | u64::from(share.worker);
+        let write_below = parts(stream.mix.writes);
+        Self { rng: Rng::new(seed, generator), positions, write_below, extent, length: stream.length }
     }
 
     /// The next operation.
@@ -47,16 +104,38 @@ impl Ops {
                 *next = if position + 1 == self.extent { 0 } else { position + 1 };
                 position
             }
+            Positions::Zipf { ranks, scatter } => scatter.of(ranks.draw(&mut self.rng)),
+            Positions::Hotspot { hot_below, hot } => {
+                if *hot == self.extent || self.rng.bits() >> 32 < *hot_below {
+                    self.rng.below(*hot)
+                } else {
+                    *hot + self.rng.below(self.extent - *hot)
+                }
+            }
+            Positions::Permutation { order, start, next, first, stride } => {
+                let place = *start + *next;
+                *next = if *next + *stride < self.extent { *next + *stride } else { *first };
+                order.of(if place < self.extent { place } else { place - self.extent })
+            }
         };
         let write = self.write_below > 0 && self.rng.bits() >> 32 < self.write_below;
         Op { position, length: self.length, kind: if write { Kind::Write } else { Kind::Read } }
     }
 }
 
+/// A share in 2^32 parts.
+fn parts(share: Ratio) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio is between 0 and 1")]
+    let parts = (share.get() * 2f64.powi(32)).round() as u64;
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Load, Mix, Ratio};
+    use crate::model::{Load, Mix};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn stream(pattern: Pattern, write_percent: f64) -> Stream {
         Stream {
@@ -70,7 +149,7 @@ mod tests {
 
     #[test]
     fn sequential_positions_wrap_at_the_end() {
-        let mut ops = Ops::new(&stream(Pattern::Sequential { start: 3 }, 0.0), 5, 1, 0);
+        let mut ops = Ops::new(&stream(Pattern::Sequential { start: 3 }, 0.0), 5, 1, Share::ALL);
         let positions: Vec<u64> = (0..7).map(|_| ops.next_op().position).collect();
         assert_eq!(positions, [3, 4, 0, 1, 2, 3, 4]);
     }
@@ -78,7 +157,7 @@ mod tests {
     #[test]
     fn uniform_positions_touch_what_theory_says() {
         let extent = 10_000;
-        let mut ops = Ops::new(&stream(Pattern::Uniform, 0.0), extent, 1, 0);
+        let mut ops = Ops::new(&stream(Pattern::Uniform, 0.0), extent, 1, Share::ALL);
         let map = crate::record::CoverageMap::new(extent);
         (0..20_000).for_each(|_| map.touch(ops.next_op().position));
         let coverage = map.read();
@@ -88,11 +167,87 @@ mod tests {
 
     #[test]
     fn the_mix_is_what_was_asked_for() {
-        let mut ops = Ops::new(&stream(Pattern::Uniform, 30.0), 100, 1, 0);
+        let mut ops = Ops::new(&stream(Pattern::Uniform, 30.0), 100, 1, Share::ALL);
         let writes = (0..100_000).filter(|_| ops.next_op().kind == Kind::Write).count();
         // Standard deviation 145: five of them.
         assert!(writes.abs_diff(30_000) < 725, "{writes}");
-        let mut ops = Ops::new(&stream(Pattern::Uniform, 100.0), 100, 1, 0);
+        let mut ops = Ops::new(&stream(Pattern::Uniform, 100.0), 100, 1, Share::ALL);
         assert!((0..1000).all(|_| ops.next_op().kind == Kind::Write));
+    }
+
+    #[test]
+    fn a_hotspot_gets_its_share_and_either_part_is_even() {
+        for (text, extent, hot, share) in [
+            ("hotspot:20%:80%", 1000, 200, 0.8),
+            ("hotspot:0.5%:25%", 1000, 5, 0.25),
+            ("hotspot:0.001%:50%", 10, 1, 0.5),
+            ("hotspot:99.99%:50%", 10, 9, 0.5),
+            ("hotspot:30%:100%", 1000, 300, 1.0),
+            ("hotspot:10%:10%", 1, 1, 1.0),
+        ] {
+            let mut ops = Ops::new(&stream(text.parse().unwrap(), 0.0), extent, 1, Share::ALL);
+            let positions: Vec<u64> = (0..100_000).map(|_| ops.next_op().position).collect();
+            assert!(positions.iter().all(|position| *position < extent), "{text}");
+            let count = |range: std::ops::Range<u64>| positions.iter().filter(|at| range.contains(at)).count() as f64;
+            let near =
+                |count: f64, share: f64| (count - 1e5 * share).abs() <= 5.0 * (1e5 * share * (1.0 - share)).sqrt();
+            assert!(near(count(0..hot), share), "{text}: {}", count(0..hot));
+            assert!(near(count(0..hot / 2), share * (hot / 2) as f64 / hot as f64), "{text}");
+            let (rest, half) = (extent - hot, (extent - hot) / 2);
+            if rest > 0 {
+                assert!(near(count(hot..hot + half), (1.0 - share) * half as f64 / rest as f64), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn popular_blocks_are_the_same_for_every_worker_and_no_neighbours() {
+        let counts = |worker| {
+            let share = Share { worker, ..Share::ALL };
+            let mut ops = Ops::new(&stream(Pattern::Zipf { theta: 0.99 }, 0.0), 100_000, 1, share);
+            let mut counts = BTreeMap::new();
+            (0..200_000).for_each(|_| *counts.entry(ops.next_op().position).or_insert(0u32) += 1);
+            let mut counts: Vec<(u32, u64)> = counts.into_iter().map(|(position, count)| (count, position)).collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            counts
+        };
+        let (one, other) = (counts(0), counts(1));
+        assert_ne!(one, other, "two workers draw the same");
+        let first = |counts: &[(u32, u64)]| counts.iter().take(3).map(|(_, position)| *position).collect::<Vec<_>>();
+        assert_eq!(first(&one), first(&other));
+        let mut popular: Vec<u64> = one.iter().take(50).map(|(_, position)| *position).collect();
+        popular.sort_unstable();
+        // Fifty draws from 100,000: a pair of neighbours is expected once in 40 such tests, three of them hardly ever.
+        assert!(popular.windows(2).filter(|pair| pair[1] - pair[0] < 2).count() < 3, "{popular:?}");
+        assert!(popular[0] < 20_000 && popular[49] > 80_000, "{popular:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_permutation_visits_every_block_once_however_many_workers_share_it(
+            extent in 1u64..2000, start in any::<u64>(), workers in 1u64..20, seed in any::<u64>()
+        ) {
+            let mut visits = vec![0; usize::try_from(extent).unwrap()];
+            for turn in 0..workers {
+                let share = Share { stream: 1, worker: u32::try_from(turn).unwrap(), turn, workers };
+                let mut ops = Ops::new(&stream(Pattern::Permutation { start }, 0.0), extent, seed, share);
+                // Fixed work is cut in the same way.
+                for _ in 0..extent / workers + u64::from(turn < extent % workers) {
+                    visits[usize::try_from(ops.next_op().position).unwrap()] += 1;
+                }
+            }
+            prop_assert!(visits.iter().all(|visits| *visits == 1), "{visits:?}");
+        }
+    }
+
+    #[test]
+    fn a_permutation_goes_on_where_another_ended_and_begins_again_at_the_end() {
+        let positions = |start, count| -> Vec<u64> {
+            let mut ops = Ops::new(&stream(Pattern::Permutation { start }, 0.0), 10, 7, Share::ALL);
+            (0..count).map(|_| ops.next_op().position).collect()
+        };
+        let twice = positions(0, 20);
+        assert_eq!(twice[..10], twice[10..]);
+        assert_eq!(positions(4, 10), twice[4..14]);
     }
 }
