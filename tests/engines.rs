@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scratch, scratch_file};
+use common::{Missing, Scratch, scratch_file};
 use rigel::clock::Clock;
 use rigel::drive::Terms;
 use rigel::engine::Engine;
@@ -18,6 +18,7 @@ use rigel::model::{
     Until, WarmUp,
 };
 use std::collections::BTreeSet;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::AtomicBool;
 
@@ -107,8 +108,10 @@ fn the_kernel_refuses_writes_to_a_volume_opened_for_reading() {
     let file = scratch_file("contract-readonly", BLOCKS * u64::from(BLOCK));
     let before = std::fs::read(&file.path).unwrap();
     for engine in file_engines(&[&file], READ) {
-        let over = execute(engine.as_ref(), &[op(Kind::Write, 0)]);
-        assert!(matches!(over[0].outcome, Outcome::Failed(Cause::Errno(_))), "{}: {over:?}", engine.name());
+        for kind in [Kind::Write, Kind::Log] {
+            let over = execute(engine.as_ref(), &[op(kind, 0)]);
+            assert!(matches!(over[0].outcome, Outcome::Failed(Cause::Errno(_))), "{}: {over:?}", engine.name());
+        }
     }
     assert_eq!(std::fs::read(&file.path).unwrap(), before);
 }
@@ -124,8 +127,8 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
         let before = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
         // One block in each file, and the last and first where they meet.
         let positions = [7, BLOCKS - 1, BLOCKS, BLOCKS + 9];
-        for position in positions {
-            execute(engine.as_ref(), &[op(Kind::Write, position)]);
+        for (position, kind) in positions.into_iter().zip([Kind::Write, Kind::Log, Kind::Write, Kind::Log]) {
+            execute(engine.as_ref(), &[op(kind, position)]);
         }
         let after = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
         let mut sectors = BTreeSet::new();
@@ -154,7 +157,7 @@ fn what_was_read_is_never_written() {
         for session in 0..2 {
             let (mut session, from) = (engine.open(&[BLOCK]).unwrap(), 10 * session);
             let mut over = Vec::new();
-            for (done, op) in (1..).zip([op(Kind::Read, from), op(Kind::Write, from + 1)]) {
+            for (done, op) in (1..).zip([op(Kind::Read, from), op(Kind::Write, from + 1), op(Kind::Log, from + 2)]) {
                 session.submit(0, op).unwrap();
                 while over.len() < done {
                     session.reap(engine.clock().now().plus(Nanos::from_secs(10)), &mut over).unwrap();
@@ -162,7 +165,7 @@ fn what_was_read_is_never_written() {
             }
             let start = usize::try_from(from + 1).unwrap() * BLOCK as usize;
             let bytes = std::fs::read(&file.path).unwrap();
-            for sector in bytes[start..start + BLOCK as usize].chunks(512) {
+            for sector in bytes[start..start + 2 * BLOCK as usize].chunks(512) {
                 let random = sector.chunks(16).all(|bytes| bytes.iter().any(|byte| *byte != 0));
                 assert!(random, "{}: what was read was written", engine.name());
                 assert!(sectors.insert(sector.to_vec()), "{}: a sector was written twice", engine.name());
@@ -177,7 +180,7 @@ fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
     let stream = |name: &str, depth| Stream {
         name: name.into(),
         load: Load::Closed { depth },
-        mix: Mix { writes: Ratio::ZERO },
+        mix: Mix::READS,
         pattern: Pattern::Uniform,
         length: BLOCK,
     };
@@ -201,6 +204,69 @@ fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
             assert!(off < 6.0 * coverage.expected_uniform_deviation(), "{}: {coverage:?}", engine.name());
         }
     }
+}
+
+#[test]
+fn every_engine_does_log_writes() {
+    let file = scratch_file("contract-log", BLOCKS * u64::from(BLOCK));
+    let stream = Stream {
+        name: "log".into(),
+        load: Load::Closed { depth: 2 },
+        mix: Mix { writes: Ratio::ONE, durable: true },
+        pattern: Pattern::Sequential { start: 0 },
+        length: BLOCK,
+    };
+    let point = Point {
+        coordinates: Coordinates { small: 2, large: 0 },
+        streams: vec![stream],
+        warm_up: WarmUp::NONE,
+        until: Until::Ops(50),
+        seed: 3,
+    };
+    let without_file = engines(&file).into_iter().skip(3);
+    for engine in file_engines(&[&file], WRITE).into_iter().chain(without_file) {
+        let record = rigel::drive::point(engine.as_ref(), &point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        let kinds: Vec<_> = record.streams[0].kinds.iter().map(|kind| (kind.kind, kind.total().done)).collect();
+        assert_eq!(kinds, [(Kind::Log, 50)], "{}", engine.name());
+    }
+}
+
+/// Pages of `file` in the page cache that are not on the disk: dirty, or on their way.
+fn unwritten(file: &std::fs::File) -> Result<u64, Missing> {
+    // Linux 6.5; the number is the same on every architecture.
+    const CACHESTAT: libc::c_long = 451;
+    // Bytes from and how many, 0 for all.
+    let range = [0u64; 2];
+    // Pages cached, dirty, being written, evicted, evicted recently.
+    let mut pages = [0u64; 5];
+    // SAFETY: the kernel reads two words and writes five.
+    let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0) };
+    if result == 0 { Ok(pages[1] + pages[2]) } else { Err(Missing(std::io::Error::last_os_error().to_string())) }
+}
+
+#[test]
+fn a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before() {
+    common::test("a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before", || {
+        // Through the page cache, where the difference can be seen.
+        let cached = Access { write: true, direct: false };
+        let file = scratch_file("contract-durable", BLOCKS * u64::from(BLOCK));
+        let opened = std::fs::File::open(&file.path).unwrap();
+        for engine in file_engines(&[&file], cached) {
+            for position in 0..20 {
+                execute(engine.as_ref(), &[op(Kind::Log, position)]);
+                assert_eq!(unwritten(&opened)?, 0, "{}: block {position}", engine.name());
+            }
+            // The kernel may write a page at any time, but not twenty at once.
+            let mut most = 0;
+            for position in 0..20 {
+                execute(engine.as_ref(), &[op(Kind::Write, position)]);
+                most = most.max(unwritten(&opened)?);
+            }
+            assert!(most > 0, "{}", engine.name());
+            opened.sync_all().unwrap();
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn no_stream_starves_where_everything_is_answered_at_once() {
 #[test]
 fn reads_and_writes_are_told_apart() {
     let mut stream = stream("small", Load::Closed { depth: 4 });
-    stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap() };
+    stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap(), durable: false };
     let record = simulate("4,1ms,fixed", &point(vec![stream], Until::Ops(100_000)));
     let kinds = &small(&record).kinds;
     assert_eq!(kinds.len(), 2);

@@ -161,7 +161,7 @@ fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let done_of = |kind| {
         let windows = stream.kinds.iter().filter(|record| record.kind == kind).flat_map(|record| &record.windows);
-        windows.map(|window| window.done).sum()
+        windows.map(|window| window.done).sum::<u64>()
     };
     let iops = rate(total.done as f64);
     let latency = latency(&total);
@@ -172,7 +172,7 @@ fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
         outstanding: stream.loads.iter().map(closed).sum(),
         done: total.done,
         reads: done_of(Kind::Read),
-        writes: done_of(Kind::Write),
+        writes: done_of(Kind::Write) + done_of(Kind::Log),
         unserved: stream.unserved.iter().sum(),
         iops,
         mib_per_s: iops * f64::from(stream.length) / MIB as f64,

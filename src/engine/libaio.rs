@@ -185,7 +185,8 @@ impl Session for LibaioSession<'_> {
         let piece = buffers.take(slot.into(), op.kind, op.length);
         self.blocks[usize::from(slot)] = ControlBlock {
             data: slot.into(),
-            opcode: if op.kind == Kind::Write { PWRITE } else { PREAD },
+            opcode: if op.kind == Kind::Read { PREAD } else { PWRITE },
+            rw_flags: if op.kind == Kind::Log { libc::RWF_DSYNC.cast_unsigned() } else { 0 },
             file: u32::try_from(self.volume.files()[file].as_raw_fd()).expect("an open file's number is not negative"),
             address: buffers.address(piece) as u64,
             length: op.length.into(),

@@ -54,6 +54,8 @@ impl Engine for Psync {
             let result = match op.kind {
                 Kind::Read => file.read_at(memory, offset),
                 Kind::Write => file.write_at(memory, offset),
+                // Two calls, as PostgreSQL makes them: docs/decisions/0010-log-writes.md.
+                Kind::Log => file.write_at(memory, offset).and_then(|bytes| file.sync_data().map(|()| bytes)),
             };
             let transferred = match result {
                 Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),

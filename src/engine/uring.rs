@@ -204,6 +204,7 @@ impl UringSession<'_> {
         let piece = u16::try_from(piece).expect("slots are few");
         let fixed_file = Fixed(u32::try_from(file).expect("few files"));
         let plain_file = io_uring::types::Fd(self.volume.files()[file].as_raw_fd());
+        let flags = if op.kind == Kind::Log { libc::RWF_DSYNC } else { 0 };
         // Whether a file is registered is part of its type, so the four operations are written out twice.
         macro_rules! entry {
             ($file:expr) => {
@@ -212,10 +213,12 @@ impl UringSession<'_> {
                         opcode::ReadFixed::new($file, address, op.length, piece).offset(offset).build()
                     }
                     (Kind::Read, false) => opcode::Read::new($file, address, op.length).offset(offset).build(),
-                    (Kind::Write, true) => {
-                        opcode::WriteFixed::new($file, address, op.length, piece).offset(offset).build()
+                    (Kind::Write | Kind::Log, true) => {
+                        opcode::WriteFixed::new($file, address, op.length, piece).offset(offset).rw_flags(flags).build()
                     }
-                    (Kind::Write, false) => opcode::Write::new($file, address, op.length).offset(offset).build(),
+                    (Kind::Write | Kind::Log, false) => {
+                        opcode::Write::new($file, address, op.length).offset(offset).rw_flags(flags).build()
+                    }
                 }
             };
         }

@@ -10,11 +10,14 @@ pub enum Kind {
     Read,
     /// Overwrite one block at a position (pwrite).
     Write,
+    /// A write that is over when its data is durable, as a database's log writer makes it: write and fdatasync, or
+    /// `O_DSYNC`.
+    Log,
 }
 
 impl Kind {
     /// Every kind, in the order reports list them.
-    pub const ALL: [Kind; 2] = [Kind::Read, Kind::Write];
+    pub const ALL: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Log];
 
     /// The word reports use.
     #[must_use]
@@ -22,7 +25,15 @@ impl Kind {
         match self {
             Kind::Read => "read",
             Kind::Write => "write",
+            Kind::Log => "log",
         }
+    }
+
+    /// Its place in [`Kind::ALL`], for tables by kind.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
     }
 }
 
@@ -33,7 +44,7 @@ pub struct Op {
     pub position: u64,
     /// Bytes.
     pub length: u32,
-    /// Read or write.
+    /// What it does.
     pub kind: Kind,
 }
 

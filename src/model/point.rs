@@ -169,22 +169,31 @@ pub enum Arrivals {
 pub struct Mix {
     /// Share of operations that are writes; each operation is drawn independently.
     pub writes: Ratio,
+    /// The writes are [`Kind::Log`]: each is over when its data is durable.
+    #[serde(default)]
+    pub durable: bool,
 }
 
 impl Mix {
     /// Reads only.
-    pub const READS: Mix = Mix { writes: Ratio::ZERO };
+    pub const READS: Mix = Mix { writes: Ratio::ZERO, durable: false };
 
     /// The kinds that can occur in this mix.
     #[must_use]
     pub fn kinds(self) -> &'static [Kind] {
-        if self.writes == Ratio::ZERO {
-            &[Kind::Read]
-        } else if self.writes == Ratio::ONE {
-            &[Kind::Write]
-        } else {
-            &Kind::ALL
+        match (self.writes, self.durable) {
+            (Ratio::ZERO, _) => &[Kind::Read],
+            (Ratio::ONE, false) => &[Kind::Write],
+            (Ratio::ONE, true) => &[Kind::Log],
+            (_, false) => &[Kind::Read, Kind::Write],
+            (_, true) => &[Kind::Read, Kind::Log],
         }
+    }
+
+    /// The kind of its writes.
+    #[must_use]
+    pub fn write_kind(self) -> Kind {
+        if self.durable { Kind::Log } else { Kind::Write }
     }
 }
 

@@ -367,7 +367,7 @@ impl OrionRequest {
     }
 
     fn mix(&self) -> Mix {
-        Mix { writes: Ratio::from_percent(self.write.into()).unwrap_or(Ratio::ONE) }
+        Mix { writes: Ratio::from_percent(self.write.into()).unwrap_or(Ratio::ONE), durable: false }
     }
 
     /// One point for each of [`cells`](Self::cells), in the same order.

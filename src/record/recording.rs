@@ -230,8 +230,8 @@ pub struct Times {
 #[derive(Debug)]
 pub struct Seconds {
     width: Nanos,
-    read: Mutex<Vec<Window>>,
-    write: Mutex<Vec<Window>>,
+    /// By [`Kind::index`].
+    kinds: [Mutex<Vec<Window>>; Kind::ALL.len()],
 }
 
 impl Default for Seconds {
@@ -244,17 +244,19 @@ impl Seconds {
     /// None over yet; each will be `width` wide.
     #[must_use]
     pub fn new(width: Nanos) -> Self {
-        Self { width, read: Mutex::default(), write: Mutex::default() }
+        Self { width, kinds: Default::default() }
     }
 
     /// What has been put away so far of every kind of operation together, for a look at a measurement that goes on.
     /// The youngest windows may lack what some worker still holds.
     #[must_use]
     pub fn so_far(&self) -> Vec<Window> {
-        let mut windows = lock(&self.read).clone();
-        let writes = lock(&self.write);
-        windows.resize_with(windows.len().max(writes.len()), Window::default);
-        windows.iter_mut().zip(writes.iter()).for_each(|(window, theirs)| window.merge(theirs));
+        let mut windows: Vec<Window> = Vec::new();
+        for kind in &self.kinds {
+            let over = lock(kind);
+            windows.resize_with(windows.len().max(over.len()), Window::default);
+            windows.iter_mut().zip(over.iter()).for_each(|(window, theirs)| window.merge(theirs));
+        }
         windows
     }
 }
@@ -265,9 +267,8 @@ pub struct Recorder {
     seconds: Arc<Seconds>,
     /// Beginning of the measurement; operations due before it are warm-up. `Nanos::MAX` until known.
     measure_from: Nanos,
-    /// By kind, those that can occur.
-    read: Option<KindRecorder>,
-    write: Option<KindRecorder>,
+    /// By [`Kind::index`], those that can occur.
+    kinds: [Option<KindRecorder>; Kind::ALL.len()],
     warm_up_done: u64,
     /// In an open loop.
     delay: Option<DenseLatencies>,
@@ -396,15 +397,9 @@ impl Recorder {
     #[must_use]
     pub fn new(open: bool, kinds: &[Kind], seconds: Arc<Seconds>) -> Self {
         let width = seconds.width;
-        let recorder = |kind| kinds.contains(&kind).then(|| KindRecorder::new(open, width));
-        Self {
-            seconds,
-            measure_from: Nanos::MAX,
-            read: recorder(Kind::Read),
-            write: recorder(Kind::Write),
-            warm_up_done: 0,
-            delay: open.then(DenseLatencies::default),
-        }
+        let kinds = Kind::ALL.map(|kind| kinds.contains(&kind).then(|| KindRecorder::new(open, width)));
+        let delay = open.then(DenseLatencies::default);
+        Self { seconds, measure_from: Nanos::MAX, kinds, warm_up_done: 0, delay }
     }
 
     /// Measuring begins at `from`.
@@ -434,11 +429,8 @@ impl Recorder {
             self.record_warm_up(outcome);
             return;
         }
-        let (tally, past) = match kind {
-            Kind::Read => (&mut self.read, &self.seconds.read),
-            Kind::Write => (&mut self.write, &self.seconds.write),
-        };
-        let Some(tally) = tally else { return };
+        let past = &self.seconds.kinds[kind.index()];
+        let Some(tally) = &mut self.kinds[kind.index()] else { return };
         if !tally.second.contains(&times.due) {
             if tally.second.start != Nanos::MAX && times.due < tally.second.start {
                 tally.record_late(past, self.measure_from, times, outcome);
@@ -459,14 +451,12 @@ impl Recorder {
     }
 
     /// Adds what this worker saw, and what the workers of its class have put away, to the record of the class.
-    pub fn pour_into(mut self, record: &mut StreamRecord) {
+    pub fn pour_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
-        if let Some(mut delay) = self.delay.take() {
+        if let Some(mut delay) = self.delay {
             record.delay.get_or_insert_default().merge(&delay.take());
         }
-        let tallies =
-            [(Kind::Read, self.read.take(), &self.seconds.read), (Kind::Write, self.write.take(), &self.seconds.write)];
-        for (kind, tally, past) in tallies {
+        for ((kind, tally), past) in Kind::ALL.into_iter().zip(self.kinds).zip(&self.seconds.kinds) {
             let Some(mut tally) = tally else { continue };
             tally.flush(past, self.measure_from);
             let over = std::mem::take(&mut *lock(past));
@@ -524,15 +514,15 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_however_late_and_however_the_work_is_split(
-            ops in prop::collection::vec((0u64..10_000, 0u64..3_000, any::<bool>(), any::<bool>(), 0usize..3), 0..200)
+            ops in prop::collection::vec((0u64..10_000, 0u64..3_000, 0usize..3, any::<bool>(), 0usize..3), 0..200)
         ) {
             let mut alone = Recorder::new(false, &Kind::ALL, Arc::default());
             let seconds = Arc::<Seconds>::default();
             let mut split: [Recorder; 3] = std::array::from_fn(|_| Recorder::new(false, &Kind::ALL, seconds.clone()));
             alone.measure_from(Nanos(0));
             split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
-            for (due, took, write, fails, worker) in &ops {
-                let kind = if *write { Kind::Write } else { Kind::Read };
+            for (due, took, kind, fails, worker) in &ops {
+                let kind = Kind::ALL[*kind];
                 let outcome = if *fails { Outcome::Failed(Cause::Errno(5)) } else { Outcome::Done };
                 let times = times(*due, *due, due + took);
                 alone.record(kind, times, outcome);
@@ -545,6 +535,8 @@ mod tests {
             prop_assert_eq!(total.done + total.failures(), ops.len() as u64);
             prop_assert_eq!(total.response.histogram.count(), total.done);
             for (a, b) in one.kinds.iter().zip(&many.kinds) {
+                let asked = ops.iter().filter(|op| Kind::ALL[op.2] == a.kind).count() as u64;
+                prop_assert_eq!(a.total().done + a.total().failures(), asked);
                 let (a, b) = (a.total(), b.total());
                 prop_assert_eq!(
                     (a.done, &a.failed, a.response.sum, a.response.min, a.response.max),

@@ -245,7 +245,7 @@ fn trace_line(stream: &StreamRecord, second: usize) -> String {
     for kind in &stream.kinds {
         let Some(window) = kind.windows.get(second) else { continue };
         both.merge(window);
-        done[usize::from(kind.kind == Kind::Write)] += window.done;
+        done[usize::from(kind.kind != Kind::Read)] += window.done;
     }
     let [reads, writes] = done;
     let bytes = both.done * u64::from(stream.length);
@@ -549,19 +549,22 @@ mod tests {
         }
     }
 
+    /// What Orion does.
+    const KINDS: [Kind; 2] = [Kind::Read, Kind::Write];
+
     fn stream(name: &str, depth: u32, length: u32, seconds: u64, ios: &[Ios]) -> StreamRecord {
         let mut record = StreamRecord {
             name: name.into(),
             length,
             loads: vec![Load::Closed { depth }],
             patterns: vec![crate::model::Pattern::Uniform],
-            kinds: Kind::ALL.map(|kind| KindRecord { kind, windows: Vec::new() }).to_vec(),
+            kinds: KINDS.map(|kind| KindRecord { kind, windows: Vec::new() }).to_vec(),
             unserved: Vec::new(),
             delay: None,
             warm_up_done: 0,
             coverage: Coverage::default(),
         };
-        let mut recorder = Recorder::new(false, &Kind::ALL, std::sync::Arc::default());
+        let mut recorder = Recorder::new(false, &KINDS, std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
         for Ios(_, kind, count, latency) in ios.iter().filter(|ios| ios.0 == name) {
             for index in 0..*count {

@@ -1,6 +1,6 @@
 //! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
 
-use crate::model::{Error, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
+use crate::model::{Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
 use crate::plan::orion::least_common_multiple;
 use crate::record::journal::Header;
 use std::fmt::Write;
@@ -58,6 +58,7 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         if rw.ends_with("rw") {
             let _ = writeln!(text, "rwmixwrite={:.0}", writes.get() * 100.0);
         }
+        text.push_str(durability(stream, &header.engine.name));
         // A thread for each outstanding I/O is what our psync does; the others keep them outstanding in one.
         let how = if header.engine.name == "psync" { "numjobs" } else { "iodepth" };
         let _ = writeln!(text, "{how}={depth}");
@@ -94,6 +95,17 @@ fn positions(stream: &Stream, places: &Places) -> String {
                  norandommap=0\n"
             )
         }
+    }
+}
+
+/// The option that makes fio's writes durable before they count, where ours are.
+fn durability(stream: &Stream, engine: &str) -> &'static str {
+    match (stream.mix.kinds().contains(&Kind::Log), engine) {
+        (false, _) => "",
+        (true, "psync") => {
+            "# ours is pwrite and fdatasync; of fio's fdatasync=1 the time would stand apart, under \"sync\"\nsync=dsync\n"
+        }
+        (true, _) => "sync=dsync\n",
     }
 }
 
@@ -187,16 +199,19 @@ mod tests {
     use super::*;
     use crate::model::Mix;
 
-    fn options(pattern: &str) -> String {
-        let places = Places { names: vec!["file".into()], starts: vec![0], stripe: None };
-        let stream = Stream {
+    fn stream(pattern: &str) -> Stream {
+        Stream {
             name: "small".into(),
             load: Load::Closed { depth: 1 },
             mix: Mix::READS,
             pattern: pattern.parse().unwrap(),
             length: 8192,
-        };
-        positions(&stream, &places).lines().filter(|line| !line.starts_with('#')).collect()
+        }
+    }
+
+    fn options(pattern: &str) -> String {
+        let places = Places { names: vec!["file".into()], starts: vec![0], stripe: None };
+        positions(&stream(pattern), &places).lines().filter(|line| !line.starts_with('#')).collect()
     }
 
     #[test]
@@ -211,6 +226,18 @@ mod tests {
             ("permutation", "norandommap=0"),
         ] {
             assert_eq!(options(pattern), option, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn log_writes_are_durable_in_fio_too() {
+        for (writes, durable, is) in [(Ratio::ONE, true, true), (Ratio::ONE, false, false), (Ratio::ZERO, true, false)]
+        {
+            let mut stream = stream("uniform");
+            stream.mix = Mix { writes, durable };
+            for engine in ["uring", "psync"] {
+                assert_eq!(durability(&stream, engine).ends_with("sync=dsync\n"), is, "{writes:?} {durable} {engine}");
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ pub struct Ops {
     positions: Positions,
     /// A draw below this is a write: the share of writes in 2^32 parts.
     write_below: u64,
+    write_kind: Kind,
     extent: u64,
     length: u32,
 }
@@ -90,8 +91,14 @@ impl Ops {
             }
         };
         let generator = (u64::from(share.stream) << 32) | u64::from(share.worker);
-        let write_below = parts(stream.mix.writes);
-        Self { rng: Rng::new(seed, generator), positions, write_below, extent, length: stream.length }
+        Self {
+            rng: Rng::new(seed, generator),
+            positions,
+            write_below: parts(stream.mix.writes),
+            write_kind: stream.mix.write_kind(),
+            extent,
+            length: stream.length,
+        }
     }
 
     /// The next operation.
@@ -119,7 +126,7 @@ impl Ops {
             }
         };
         let write = self.write_below > 0 && self.rng.bits() >> 32 < self.write_below;
-        Op { position, length: self.length, kind: if write { Kind::Write } else { Kind::Read } }
+        Op { position, length: self.length, kind: if write { self.write_kind } else { Kind::Read } }
     }
 }
 
@@ -141,7 +148,7 @@ mod tests {
         Stream {
             name: "small".into(),
             load: Load::Closed { depth: 1 },
-            mix: Mix { writes: Ratio::from_percent(write_percent).unwrap() },
+            mix: Mix { writes: Ratio::from_percent(write_percent).unwrap(), durable: false },
             pattern,
             length: 8192,
         }
@@ -173,6 +180,21 @@ mod tests {
         assert!(writes.abs_diff(30_000) < 725, "{writes}");
         let mut ops = Ops::new(&stream(Pattern::Uniform, 100.0), 100, 1, Share::ALL);
         assert!((0..1000).all(|_| ops.next_op().kind == Kind::Write));
+    }
+
+    #[test]
+    fn the_kinds_that_come_are_those_the_mix_announces() {
+        for writes in [0.0, 30.0, 100.0] {
+            for durable in [false, true] {
+                let mut stream = stream(Pattern::Uniform, writes);
+                stream.mix.durable = durable;
+                let mut ops = Ops::new(&stream, 100, 1, Share::ALL);
+                let mut kinds: Vec<Kind> = (0..1000).map(|_| ops.next_op().kind).collect();
+                kinds.sort_unstable();
+                kinds.dedup();
+                assert_eq!(kinds, stream.mix.kinds(), "{writes} % writes, durable {durable}");
+            }
+        }
     }
 
     #[test]
