@@ -217,15 +217,17 @@ fn every_engine_does_log_writes() {
         length: BLOCK,
     };
     let point = Point {
-        coordinates: Coordinates { small: 2, large: 0 },
+        coordinates: Coordinates::cell(2, 0),
         streams: vec![stream],
         warm_up: WarmUp::NONE,
         until: Until::Ops(50),
         seed: 3,
+        window: Point::second(),
     };
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
     let without_file = engines(&file).into_iter().skip(3);
     for engine in file_engines(&[&file], WRITE).into_iter().chain(without_file) {
-        let record = rigel::drive::point(engine.as_ref(), &point, 1, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        let record = rigel::drive::point(engine.as_ref(), &point, &terms, &mut |_| ()).unwrap();
         let kinds: Vec<_> = record.streams[0].kinds.iter().map(|kind| (kind.kind, kind.total().done)).collect();
         assert_eq!(kinds, [(Kind::Log, 50)], "{}", engine.name());
     }

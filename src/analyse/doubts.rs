@@ -42,7 +42,7 @@ fn advice(name: &str, what: String, cure: impl Into<String>) -> Finding {
 }
 
 /// A share as people write it: `12 %`, `0.3 %`.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     if share >= 0.0995 { format!("{:.0} %", share * 100.0) } else { format!("{:.1} %", share * 100.0) }
 }
 

@@ -4,14 +4,27 @@
 //! and never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so
 //! it works on last year's journal.
 
+mod calibration;
+mod confidence;
 mod doubts;
+mod honesty;
+mod host;
+mod knee;
 mod load;
-mod precise;
+mod quantile;
+mod statistics;
 mod steady;
 mod summary;
+mod usl;
 
+pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
+pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use doubts::doubts;
+pub use honesty::{CacheTest, answers_from_cache};
+pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
-pub use precise::is_precise;
+pub use quantile::{Quantile, precise};
+pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Mean, difference, ratio};
 pub use steady::{Steady, steady};
-pub use summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, summarise};
+pub use summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, summarise, summarise_within};
+pub use usl::{Peak, Usl, usl};

@@ -9,7 +9,7 @@ const WINDOWS_MIN: usize = 5;
 const RANGE: f64 = 0.20;
 const SLOPE: f64 = 0.10;
 
-/// A judgement on a series of one-second counts, by SNIA's rule.
+/// A judgement on a series of counts in windows of equal width, by SNIA's rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
     /// Both bounds are kept.
@@ -20,7 +20,8 @@ pub struct Steady {
     pub slope: f64,
 }
 
-/// Judges counts of whole windows. None if they are too few or nothing happened.
+/// Judges counts of whole windows, all of the same width: of a second each in a report, or less while it runs. None if
+/// they are too few or nothing happened.
 #[must_use]
 pub fn steady(counts: &[u64]) -> Option<Steady> {
     let n = counts.len();

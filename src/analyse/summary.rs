@@ -3,9 +3,10 @@
 //! Everything is computed from the record, again whenever it is asked for. Names carry their unit; MB are 10^6 bytes,
 //! MiB 2^20.
 
+use super::confidence::{Confidence, Estimate, Within};
 use super::steady::{Steady, steady};
-use crate::model::{Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample};
-use crate::record::{End, Latencies, PointRecord, StreamRecord, WINDOW, Window};
+use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Pattern, Sample, Step};
+use crate::record::{End, Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,9 @@ pub struct PointSummary {
     pub small: u32,
     /// Outstanding large I/Os, or sequential streams.
     pub large: u32,
+    /// What it tries; not told of a cell of a matrix.
+    #[serde(skip_serializing_if = "Step::is_cell")]
+    pub step: Step,
     /// How it ended.
     pub end: End,
     /// Wall-clock time of its beginning.
@@ -24,7 +28,8 @@ pub struct PointSummary {
     pub warm_up_s: f64,
     /// How long it was measured.
     pub measured_s: f64,
-    /// CPU time of this process for each operation, user and system; none if nothing was done.
+    /// CPU time of this process for each operation, user and system; none if nothing was done, and of an open loop,
+    /// whose thread stays awake for the next operation.
     pub cpu_us_per_io: Option<f64>,
     /// By class.
     pub classes: Vec<ClassSummary>,
@@ -53,6 +58,9 @@ pub struct ClassSummary {
     pub failed: BTreeMap<String, u64>,
     /// Operations that were due and never started.
     pub unserved: u64,
+    /// Operations due a second, in an open loop: done, failed and unserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered: Option<f64>,
     /// Operations done a second.
     pub iops: f64,
     /// 2^20 bytes a second.
@@ -60,6 +68,19 @@ pub struct ClassSummary {
     /// Response times; none if nothing was done.
     #[serde(flatten)]
     pub latency: Option<LatencySummary>,
+    /// How well the figures are known; none where the windows are too few to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// From issued to done, in an open loop: what the target took, without the time that operations waited to be
+    /// issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<LatencySummary>,
+    /// In an open loop, from due, with a free slot, to issued: what the tool added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduling_delay: Option<LatencySummary>,
+    /// How the response times stand to the bound that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
     /// Rate times mean response time: by Little's law, the operations outstanding.
     pub littles_law: f64,
     /// SNIA's judgement on the seconds; none if they are too few.
@@ -126,13 +147,50 @@ const COVERAGE_TOLERANCE: f64 = 6.0;
 /// Share of the CPU time there is beyond which the CPU is the limit.
 const CPU_TOLERANCE: f64 = 0.95;
 
+/// Share of the median response time by which one in a hundred operations may be issued late.
+const DELAY_TOLERANCE: f64 = 0.5;
+
 /// Share by which Little's law may be off.
 const LITTLE_TOLERANCE: f64 = 0.01;
+
+impl PointSummary {
+    /// Which point of its plan it is.
+    #[must_use]
+    pub fn coordinates(&self) -> Coordinates {
+        Coordinates { small: self.small, large: self.large, step: self.step }
+    }
+
+    /// True for the closed loop of this many small I/Os, a depth as analysis has it.
+    #[must_use]
+    pub fn is_at_depth(&self, load: f64) -> bool {
+        self.step == Step::Depth && (f64::from(self.small) - load).abs() < 0.5
+    }
+}
+
+impl ClassSummary {
+    /// Operations done a second, with their interval.
+    #[must_use]
+    pub fn rate(&self) -> Estimate {
+        Estimate { value: self.iops, interval: self.confidence.map(|confidence| confidence.iops.interval()) }
+    }
+
+    /// True for an offered load that was met, and within the bound that was asked about.
+    #[must_use]
+    pub fn sustained(&self) -> bool {
+        self.unserved == 0 && self.failed.is_empty() && self.within.is_some_and(|within| within.kept)
+    }
+}
 
 /// Sums up a point.
 #[must_use]
 pub fn summarise(record: &PointRecord) -> PointSummary {
-    let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record.measured)).collect();
+    summarise_within(record, None)
+}
+
+/// Sums up a point, and says whether its response times keep `bound`.
+#[must_use]
+pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
+    let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record, bound)).collect();
     let done: u64 = classes.iter().map(|class| class.done).sum();
     let witness = witness(record, &classes);
     let mut findings = Vec::new();
@@ -140,23 +198,30 @@ pub fn summarise(record: &PointRecord) -> PointSummary {
         doubt_class(class, record, &mut findings);
     }
     findings.extend(doubt_cpu(record));
+    findings.extend(super::host::doubts(record));
     findings.extend(witness.and_then(|witness| doubt_witness(witness, record.coordinates)));
     PointSummary {
         small: record.coordinates.small,
         large: record.coordinates.large,
+        step: record.coordinates.step,
         end: record.end.clone(),
         started: record.started.clone(),
         warm_up_s: record.warm_up.as_secs_f64(),
         measured_s: record.measured.as_secs_f64(),
-        cpu_us_per_io: (done > 0).then(|| record.cpu.as_micros_f64() / done as f64),
+        cpu_us_per_io: (done > 0 && !is_open(record)).then(|| record.cpu.as_micros_f64() / done as f64),
         classes,
         witness,
         findings,
     }
 }
 
-fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
-    let total = stream.total();
+/// True if some stream has due times of its own.
+fn is_open(record: &PointRecord) -> bool {
+    record.streams.iter().flat_map(|stream| &stream.loads).any(|load| matches!(load, Load::Open { .. }))
+}
+
+fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> ClassSummary {
+    let (total, measured) = (stream.total(), record.measured);
     let seconds = measured.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let done_of = |kind| {
@@ -164,7 +229,10 @@ fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
         windows.map(|window| window.done).sum::<u64>()
     };
     let iops = rate(total.done as f64);
-    let latency = latency(&total);
+    let latency = latency(&total.response);
+    let unserved = stream.unserved.iter().sum();
+    let open = stream.loads.iter().any(|load| matches!(load, Load::Open { .. }));
+    let due = (total.done + total.failures() + unserved) as f64;
     let closed = |load: &Load| if let Load::Closed { depth } = load { *depth } else { 0 };
     ClassSummary {
         name: stream.name.clone(),
@@ -173,29 +241,35 @@ fn class(stream: &StreamRecord, measured: Nanos) -> ClassSummary {
         done: total.done,
         reads: done_of(Kind::Read),
         writes: done_of(Kind::Write) + done_of(Kind::Log),
-        unserved: stream.unserved.iter().sum(),
+        unserved,
+        offered: open.then(|| rate(due)),
         iops,
         mib_per_s: iops * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
-        steady: steady(&whole_seconds(stream, measured)),
+        confidence: Confidence::of(stream, record),
+        service: total.service.as_ref().and_then(self::latency),
+        scheduling_delay: stream.delay.as_ref().and_then(self::latency),
+        within: bound.map(|bound| Within::of(&total.response.histogram, unserved + total.failures(), bound)),
+        steady: steady(&spans(stream, record)),
         coverage: coverage(stream),
         failed: total.failed,
     }
 }
 
-/// Operations done in each second that was measured to its end.
-fn whole_seconds(stream: &StreamRecord, measured: Nanos) -> Vec<u64> {
-    let seconds = usize::try_from(measured.0 / WINDOW.0).unwrap_or(0);
-    let done = |second: usize| {
-        let windows = stream.kinds.iter().filter_map(|kind| kind.windows.get(second));
-        windows.map(|window| window.done).sum()
-    };
-    (0..seconds).map(done).collect()
+/// Operations done in each span that was measured to its end: in each second, or in each fifth of a measurement that
+/// was shorter than five.
+fn spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
+    const SECOND: u64 = 1_000_000_000;
+    let whole = record.whole_windows();
+    let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND)).expect("windows of a second fit");
+    let width = in_a_second.min((whole / 5).max(1));
+    let counts: Vec<u64> = (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum()).collect();
+    counts.chunks_exact(width).map(|span| span.iter().sum()).collect()
 }
 
-fn latency(total: &Window) -> Option<LatencySummary> {
-    let Latencies { histogram, sum, sum_squares, min, max } = &total.response;
+fn latency(latencies: &Latencies) -> Option<LatencySummary> {
+    let Latencies { histogram, sum, sum_squares, min, max } = latencies;
     let count = histogram.count();
     if count == 0 {
         return None;
@@ -255,6 +329,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "see the kernel's log (dmesg) and the device's own",
         ));
     }
+    doubt_offered(class, &cell, findings);
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::doubt(
             "nothing-done",
@@ -293,7 +368,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     // Operations in flight at the edges are counted whole or not at all, and what stalls there may last long: the
     // longest operation is what the time of each place may be off by.
     let edge = class.latency.map_or(f64::INFINITY, |latency| latency.max_us / 1e6 / record.measured.as_secs_f64());
-    if record.end == End::Complete && off > (LITTLE_TOLERANCE + edge) * outstanding {
+    if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::doubt(
             "littles-law",
             format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
@@ -302,11 +377,40 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     }
 }
 
+/// An offered load that was not served, and a tool that was late itself.
+fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
+    let Some(offered) = class.offered else { return };
+    if class.unserved > 0 {
+        findings.push(Finding::note(
+            "rate-not-met",
+            format!(
+                "{cell}: of {offered:.0} a second that were due, {:.0} were served; {} of them never began",
+                class.iops, class.unserved
+            ),
+        ));
+    }
+    let medians = class.scheduling_delay.zip(class.latency);
+    if let Some((delay, response)) =
+        medians.filter(|(delay, response)| delay.p99_us > DELAY_TOLERANCE * response.p50_us)
+    {
+        findings.push(Finding::doubt(
+            "scheduling-delay",
+            format!(
+                "{cell}: Rigel itself issued one I/O in a hundred {:.0} us late or more, beside a median response of \
+                 {:.0} us",
+                delay.p99_us, response.p50_us
+            ),
+            "leave it more CPU; the service times are without it",
+        ));
+    }
+}
+
 /// A tool that has no CPU left measures itself.
 fn doubt_cpu(record: &PointRecord) -> Option<Finding> {
     let available = record.measured.as_secs_f64() * f64::from(record.cpus);
     let busy = record.cpu.as_secs_f64() / available;
-    (available > 0.0 && busy > CPU_TOLERANCE).then(|| {
+    // A thread that stays awake for what is due next is busy by its own will.
+    (available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
         Finding::doubt(
             "cpu-limit",
             format!(
@@ -351,8 +455,8 @@ fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Coordinates, Outcome};
-    use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times};
+    use crate::model::{Coordinates, Nanos, Outcome};
+    use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times, Window};
 
     /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
     fn record() -> PointRecord {

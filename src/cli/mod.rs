@@ -3,13 +3,16 @@
 //! Goes in: arguments. Comes out: an exit status, and all that is printed: what programs read goes to stdout, the rest
 //! to stderr. This room measures nothing, and no other room prints.
 
+mod calibrate;
 pub mod check;
+mod measuring;
 mod orion;
 pub mod orion_args;
 mod output;
 mod pages;
 mod progress;
 mod report;
+mod target;
 
 use crate::model::Error;
 use clap::error::ErrorKind;
@@ -30,6 +33,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Calibrate(Box<calibrate::CalibrateArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     #[command(hide = true)]
@@ -71,6 +75,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
     let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => match cli.verb {
+            Verb::Calibrate(args) => calibrate::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Man(args) => pages::man(&args, &command()),

@@ -1,10 +1,11 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
+use super::measuring::{begun_in, refuse_another_target, stop_flag, target_again};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::progress::Progress;
 use crate::clock;
-use crate::model::{Error, Layout, Target};
+use crate::model::{Error, Target};
 use crate::plan::lun;
 use crate::plan::orion::{OrionRequest, VolumeShape};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
@@ -13,14 +14,12 @@ use crate::report::classic::{self, Names};
 use crate::report::{data, table};
 use crate::run::{Bench, Event, Next, Request};
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the journal keeps of the verb, to make its files again and to go on with the run.
@@ -108,16 +107,11 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
     }
     let header = run.header.clone();
     let mut plan = plan_of(&run)?;
-    // Relative paths were meant from where the run was begun. Gone on with there, they can stay as they were typed.
-    let here = std::env::current_dir().is_ok_and(|here| here == plan.directory);
-    let begun_in = if here { PathBuf::new() } else { plan.directory.clone() };
+    let begun_in = begun_in(&plan.directory);
     plan.prefix = begun_in.join(&plan.prefix);
     // Leave to destroy is given anew: much may have changed since.
     plan.destroy.clone_from(destroy);
     let target = target_again(&run, &begun_in);
-    if matches!(target, Target::Scratch { .. }) {
-        remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
-    }
     Ok(Job {
         plan,
         target,
@@ -126,26 +120,6 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
         directory: directory.to_path_buf(),
         resumed: Some((journal, run)),
     })
-}
-
-/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
-/// target itself.
-fn target_again(run: &Run, begun_in: &Path) -> Target {
-    match run.header.target.clone() {
-        Target::Paths { members, layout } => {
-            Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
-        }
-        Target::Scratch { directory, bytes, keep } => {
-            let kept = run.header.facts.members.iter().map(|member| begun_in.join(&member.path));
-            let kept: Vec<PathBuf> = kept.filter(|path| keep && path.is_file()).collect();
-            if kept.is_empty() {
-                Target::Scratch { directory: begun_in.join(directory), bytes, keep }
-            } else {
-                Target::Paths { members: kept, layout: Layout::Concat }
-            }
-        }
-        model @ (Target::Sim(_) | Target::Null { .. }) => model,
-    }
 }
 
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
@@ -220,19 +194,6 @@ fn prepare_and_measure(
         Some(Next { warming: request.warming(point.coordinates, plan.seed), point })
     };
     bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop)
-}
-
-/// Points of one run are of one volume. A scratch file that was made anew is like the one before.
-fn refuse_another_target(run: &Run, bench: &Bench) -> Result<(), Error> {
-    let header = &run.header;
-    let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
-    match header.facts.difference(&bench.facts) {
-        Some(difference) if !scratch => Err(Error::asked(
-            format!("this run cannot go on: {difference}"),
-            "bring back the target it was begun on, or begin another run",
-        )),
-        _ => Ok(()),
-    }
 }
 
 fn header(job: &Job, bench: &Bench) -> Header {
@@ -406,17 +367,6 @@ fn refuse_overwriting(prefix: &Path, directory_is_made: bool, cure: &str) -> Res
         return Err(Error::asked(format!("'{}' exists", summary.display()), cure));
     }
     Ok(())
-}
-
-/// The flag that Ctrl-C and SIGTERM set. A second Ctrl-C ends the process at once.
-fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
-    }
-    Ok(stop)
 }
 
 /// What a point takes, with a warm-up that ends as soon as it may.

@@ -5,7 +5,9 @@
 //! what would be valid.
 //! Opens nothing, prints nothing.
 
-use crate::model::{Bytes, Error, GIB, KIB, Layout, SimSpec, Target};
+use super::measuring::ENGINES;
+use super::target::Given;
+use crate::model::{Bytes, Error, KIB, Layout, Target};
 use crate::plan::orion::{
     DURATION, LargeType, Matrix, NUM_STREAM_IO, OrionRequest, RunLevel, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL,
 };
@@ -14,7 +16,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Measures storage as Oracle's ORION does, with more to show for it.
@@ -163,9 +165,6 @@ pub struct OrionArgs {
 
 const ORIONS: &str = "Orion's options";
 const RIGELS: &str = "Rigel's options";
-
-/// Engines that can be asked for.
-const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
 
 /// Orion's options, as it spells them, and what is valid after each. Tests hold this table against the definition
 /// above.
@@ -468,7 +467,7 @@ impl OrionArgs {
         lun: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
         is_directory: impl Fn(&Path) -> bool,
     ) -> Result<(OrionRequest, Target), Error> {
-        let target = match self.sole_target()? {
+        let target = match self.given().model()? {
             Some(target) => target,
             None if self.target.is_empty() => {
                 let members = lun()?;
@@ -481,9 +480,9 @@ impl OrionArgs {
                 }
                 Target::Paths { members, layout: Layout::Concat }
             }
-            None => self.given_paths(is_directory)?,
+            None => self.given().paths(is_directory)?,
         };
-        self.check_scratch_options(&target)?;
+        self.given().check_scratch(&target)?;
         let disks = match &target {
             Target::Paths { members, .. } => u32::try_from(members.len()).unwrap_or(u32::MAX),
             Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } => 1,
@@ -551,54 +550,8 @@ impl OrionArgs {
         remarks.into_iter().filter(|(given, _)| *given).map(|(_, remark)| remark.to_string()).collect()
     }
 
-    /// `sim:…` or `null:`, which stand alone; none if neither was given.
-    fn sole_target(&self) -> Result<Option<Target>, Error> {
-        let mut models = self.target.iter().filter_map(|target| Some((target, model_of(target)?)));
-        let Some((name, model)) = models.next() else { return Ok(None) };
-        if self.target.len() > 1 {
-            return Err(Error::asked(
-                format!("--target {} stands beside another target", name.display()),
-                "a model of a device is a volume by itself; give it alone",
-            ));
-        }
-        model.map(Some)
-    }
-
-    fn given_paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
-        let members: Vec<PathBuf> = self.target.iter().map(PathBuf::from).collect();
-        let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
-        if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
-            return Err(Error::asked(
-                format!("--target {} is given twice", twice.display()),
-                "give it once: a target counts once",
-            ));
-        }
-        match members.iter().find(|member| is_directory(member)) {
-            None => Ok(Target::Paths { members, layout: Layout::Concat }),
-            Some(directory) if members.len() > 1 => Err(Error::asked(
-                format!("--target {} is a directory and stands beside another target", directory.display()),
-                "give the directory alone, and a scratch file is made there; or give files and devices",
-            )),
-            Some(directory) => {
-                Ok(Target::Scratch { directory: directory.clone(), bytes: self.scratch_size, keep: self.keep })
-            }
-        }
-    }
-
-    fn check_scratch_options(&self, target: &Target) -> Result<(), Error> {
-        let option = match target {
-            Target::Scratch { bytes: Some(Bytes(0)), .. } => {
-                return Err(Error::asked("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
-            }
-            Target::Scratch { .. } => return Ok(()),
-            _ if self.scratch_size.is_some() => "--scratch-size",
-            _ if self.keep => "--keep",
-            _ => return Ok(()),
-        };
-        Err(Error::asked(
-            format!("{option} is for a scratch file, and none is made on '{target}'"),
-            "give a directory: --target DIR",
-        ))
+    fn given(&self) -> Given<'_> {
+        Given { targets: &self.target, option: "--target ", scratch_size: self.scratch_size, keep: self.keep }
     }
 }
 
@@ -607,22 +560,10 @@ fn bytes_of(kb: u32) -> u32 {
     kb.saturating_mul(1024)
 }
 
-/// The model of a device that `target` names; none for a path.
-fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
-    let text = target.to_str()?;
-    if let Some(spec) = text.strip_prefix("sim:") {
-        return Some(spec.parse::<SimSpec>().map(Target::Sim));
-    }
-    let size = text.strip_prefix("null:")?;
-    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
-    let named =
-        |_| Error::asked(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
-    Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::GIB;
     use proptest::prelude::*;
 
     fn parsed(line: &str) -> Result<Parsed, Error> {

@@ -90,6 +90,13 @@ impl Progress {
         self.last = (Nanos(0), Vec::new());
     }
 
+    /// A point begins, of a plan that finds out how many there are on the way: `expected` tells how many, when so many
+    /// are done.
+    pub(super) fn begin_of(&mut self, expected: impl FnOnce(usize) -> usize) {
+        self.points = expected(self.number);
+        self.begin();
+    }
+
     /// A point is running.
     pub(super) fn live(&mut self, point: &Point, live: &Live) {
         let Some(Line::Terminal(bar)) = &self.line else { return };

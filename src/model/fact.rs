@@ -165,6 +165,19 @@ pub struct Sample {
     pub io_pressure_us: Option<u64>,
     /// Major page faults of the whole host.
     pub major_faults: u64,
+    /// The threads of this process; none where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_threads: Option<OwnThreads>,
+}
+
+/// The threads that this process has at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnThreads {
+    /// How many there are.
+    pub count: u32,
+    /// Microseconds in which they were ready to run and had no CPU, all of them together, since each began
+    /// (`/proc/self/task/*/schedstat`).
+    pub run_delay_us: u64,
 }
 
 /// What a block device has done since boot (`/sys/block/*/stat`).

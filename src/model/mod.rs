@@ -3,6 +3,7 @@
 //! Goes in: text and numbers. Comes out: values that parse, print and serialise.
 //! This room imports nothing of ours, touches no device, reads no clock and prints nothing.
 
+mod bound;
 mod error;
 mod fact;
 mod finding;
@@ -12,8 +13,11 @@ mod point;
 mod target;
 mod units;
 
+pub use bound::{Bound, quantile_name};
 pub use error::Error;
-pub use fact::{BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, Sample, TargetFacts, VolumeMember};
+pub use fact::{
+    BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts, VolumeMember,
+};
 pub use finding::{Finding, Severity};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;

@@ -32,8 +32,9 @@ pub enum Pattern {
         /// Share of the operations that go to the hot part. All of them make it a working set of that size.
         share: Ratio,
     },
-    /// Every block of the volume once, in a pseudo-random order, and then again in the same order. With fixed work that
-    /// holds for all workers of a stream together; by the clock a fast worker begins again before a slow one is through.
+    /// Every block of the volume once, in a pseudo-random order, and then again in the same order. With fixed work
+    /// that holds for all workers of a stream together; by the clock a fast worker begins again before a slow one is
+    /// through.
     Permutation {
         /// Place in the order at which it begins, so that a point with the same seed goes on where another ended.
         start: u64,

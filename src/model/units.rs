@@ -204,6 +204,18 @@ impl Ratio {
         (0.0..=100.0).contains(&percent).then_some(Ratio(percent / 100.0))
     }
 
+    /// So many parts in a million; all of it where they are more.
+    #[must_use]
+    pub const fn from_parts_per_million(parts: u32) -> Self {
+        if parts > 1_000_000 { Self::ONE } else { Ratio(parts as f64 / 1e6) }
+    }
+
+    /// The share that `part` is of `whole`; all of it where it is more, or where there is no whole.
+    #[must_use]
+    pub fn of(part: u64, whole: u64) -> Self {
+        if part >= whole { Self::ONE } else { Ratio(part as f64 / whole as f64) }
+    }
+
     /// As a number between 0 and 1.
     #[must_use]
     pub fn get(self) -> f64 {

@@ -1,7 +1,7 @@
 //! Counters of the host and its disks at one moment.
 
 use super::read;
-use crate::model::{Counters, Nanos, Sample};
+use crate::model::{Counters, Nanos, OwnThreads, Sample};
 use std::path::PathBuf;
 
 /// Reads the counters of some devices and of the host, again and again.
@@ -36,8 +36,22 @@ impl Observer {
             cpu_ticks: read("/proc/stat").and_then(|text| parse_cpu_ticks(&text)).unwrap_or_default(),
             io_pressure_us: read("/proc/pressure/io").and_then(|text| parse_pressure(&text)),
             major_faults: read("/proc/vmstat").and_then(|text| parse_major_faults(&text)).unwrap_or_default(),
+            own_threads: own_threads(),
         }
     }
+}
+
+/// The threads of this process, and how long they waited for a CPU; none without `CONFIG_SCHED_INFO`.
+fn own_threads() -> Option<OwnThreads> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten();
+    let delays = tasks.filter_map(|task| parse_run_delay(&read(task.path().join("schedstat"))?));
+    let (count, nanos) = delays.fold((0, 0), |(count, sum), delay| (count + 1, sum + delay));
+    (count > 0).then_some(OwnThreads { count, run_delay_us: nanos / 1000 })
+}
+
+/// The second of the three numbers of a thread's schedstat: nanoseconds of waiting on a run queue.
+fn parse_run_delay(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The eleven or more numbers of `/sys/block/*/stat`.
@@ -102,6 +116,7 @@ mod tests {
         let pressure = "some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330\nfull avg10=0.2 total=450\n";
         assert_eq!(parse_pressure(pressure), Some(4_911_330));
         assert_eq!(parse_major_faults("pgfault 9\npgmajfault 77\n"), Some(77));
+        assert_eq!(parse_run_delay("182013 5120 31\n"), Some(5120));
     }
 
     #[test]
@@ -114,6 +129,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_a_parser_panic(text in "(cpu |some |total=|pgmajfault |[0-9 \n]|.){0,60}") {
+            let _ = parse_run_delay(&text);
             let _ = (parse_counters(&text), parse_cpu_ticks(&text), parse_pressure(&text), parse_major_faults(&text));
         }
     }

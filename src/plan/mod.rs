@@ -3,7 +3,13 @@
 //! Goes in: a request in the words of its method. Comes out: the points to run, in order, and what the method says
 //! about them beforehand (how many, how long). A plan opens nothing, measures nothing and reads no clock.
 
+pub mod calibrate;
+pub mod curve;
 pub mod lun;
 pub mod orion;
+pub mod search;
 
+pub use calibrate::CalibrateRequest;
+pub use curve::CurveRequest;
 pub use orion::OrionRequest;
+pub use search::Search;

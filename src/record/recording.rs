@@ -151,6 +151,11 @@ impl StreamRecord {
         total
     }
 
+    /// The windows numbered `at`, from 0, of every kind of operation.
+    pub fn windows_at(&self, at: usize) -> impl Iterator<Item = &Window> {
+        self.kinds.iter().filter_map(move |kind| kind.windows.get(at))
+    }
+
     /// One kind of operation, whatever the second.
     #[must_use]
     pub fn total_of(&self, kind: Kind) -> Option<Window> {

@@ -8,10 +8,10 @@ use super::rng::Rng;
 /// Rounds, two for each half: with four, one half's choice of the other looks random (Luby and Rackoff 1988).
 const ROUNDS: usize = 4;
 
-/// A one-to-one map of `0..extent` to itself: a Feistel network over a few more numbers than the extent has, walked until
-/// it comes out below the extent (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+/// A one-to-one map of `0..extent` to itself: a Feistel network over a few more numbers than the extent has, walked
+/// until it comes out below the extent (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
 ///
-/// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(2 * extent)` numbers
+/// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(extent)` numbers
 /// too many, and hardly ever is a second step needed.
 #[derive(Debug, Clone)]
 pub(super) struct Permutation {

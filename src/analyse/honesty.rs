@@ -1,0 +1,313 @@
+//! Whether a run measured what it says it did: a cache that answered, a limit that was hit, credit that ran out, drift
+//! from beginning to end, figures that never became precise.
+//!
+//! Each is a [`Finding`] with its evidence and its cure. What concerns one point alone stands with its summary.
+
+use super::calibration::CurveFacts;
+use super::doubts::percent;
+use super::statistics::ratio;
+use super::summary::{ClassSummary, PointSummary};
+use crate::model::{Bytes, Finding, Nanos, Ratio, Severity, Step};
+use crate::record::PointRecord;
+use serde::Serialize;
+
+/// A median below this share of that over the whole volume is a cache's.
+const FASTER: f64 = 0.7;
+
+/// By this factor a second pass over the same blocks is faster than chance makes it.
+const SECOND_PASS: f64 = 1.3;
+
+/// A difference between the same load early and late that is worth a word.
+const DRIFT: f64 = 0.05;
+
+/// By this factor throughput falls where credit runs out.
+const STEP: f64 = 1.25;
+
+/// What reading the same blocks again showed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CacheTest {
+    /// Megabytes (10^6) a second of the first pass over one part of the volume, in large sequential reads.
+    pub first_pass_mb_per_s: Option<f64>,
+    /// The same of the second pass.
+    pub second_pass_mb_per_s: Option<f64>,
+    /// Median response time of random reads one after the other, by working set: bytes and microseconds, ascending.
+    pub working_sets: Vec<WorkingSet>,
+    /// The same over the whole volume.
+    pub whole_p50_us: Option<f64>,
+    /// Bytes of the largest working set that a cache answered; none if no set was answered faster than the whole.
+    pub cache_at_least: Option<u64>,
+    /// Bytes of the least working set above it that none did; none where that was not found.
+    pub cache_below: Option<u64>,
+}
+
+/// Random reads within the first part of the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WorkingSet {
+    /// Bytes of that part.
+    pub bytes: u64,
+    /// Median response time.
+    pub p50_us: f64,
+}
+
+/// True if random reads within a part of the volume are so much faster than those over the whole that another thing
+/// answers them.
+#[must_use]
+pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
+    let median = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
+    median(part).zip(median(whole)).is_some_and(|(part, whole)| part < FASTER * whole)
+}
+
+impl CacheTest {
+    /// What the points of a run say.
+    #[must_use]
+    pub fn of(points: &[PointSummary]) -> Self {
+        let first = |step| points.iter().find(|point| point.step == step).and_then(|point| point.classes.first());
+        let pass = |number| first(Step::Pass(number)).map(|class| class.iops * f64::from(class.io_bytes) / 1e6);
+        let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1);
+        let whole = alone.and_then(|point| point.classes.first());
+        let mut sets: Vec<(u64, &ClassSummary)> = points
+            .iter()
+            .filter_map(|point| match point.step {
+                Step::Within(bytes) => Some((bytes, point.classes.first()?)),
+                _ => None,
+            })
+            .collect();
+        sets.sort_by_key(|(bytes, _)| *bytes);
+        let cached = |set: &&(u64, &ClassSummary)| whole.is_some_and(|whole| answers_from_cache(set.1, whole));
+        let cache_at_least = sets.iter().filter(cached).map(|(bytes, _)| *bytes).max();
+        let p50 = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
+        Self {
+            first_pass_mb_per_s: pass(1),
+            second_pass_mb_per_s: pass(2),
+            whole_p50_us: whole.and_then(p50),
+            cache_below: cache_at_least
+                .and_then(|least| sets.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > least).min()),
+            cache_at_least,
+            working_sets: sets
+                .iter()
+                .filter_map(|(bytes, class)| Some(WorkingSet { bytes: *bytes, p50_us: p50(class)? }))
+                .collect(),
+        }
+    }
+
+    fn doubts(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if let (Some(least), Some(whole)) = (self.cache_at_least, self.whole_p50_us) {
+            let set = self.working_sets.iter().find(|set| set.bytes == least);
+            let fast = set.map_or(0.0, |set| set.p50_us);
+            let size = match self.cache_below {
+                Some(below) => format!("a cache of {} to {}", Bytes(least), Bytes(below)),
+                None => format!("a cache of {} or more", Bytes(least)),
+            };
+            found.push(Finding::doubt(
+                "cache",
+                format!(
+                    "random reads within the first {} take {} at the median, over the whole volume {}: {size} answers",
+                    Bytes(least),
+                    time(fast),
+                    time(whole)
+                ),
+                "measure a volume many times as large as the cache, or one as large as the part of the database that \
+                 is in use",
+            ));
+        }
+        if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
+            && second > SECOND_PASS * first
+        {
+            found.push(Finding {
+                severity: Severity::Note,
+                name: "second-pass".into(),
+                what: format!(
+                    "the first pass over one part ran at {first:.0} MB/s, the second over the same blocks at \
+                     {second:.0}: something below kept them"
+                ),
+                cure: String::new(),
+            });
+        }
+        found
+    }
+}
+
+fn time(us: f64) -> Nanos {
+    Nanos::from_secs_f64(us / 1e6)
+}
+
+/// What is doubtful about a run as a whole.
+pub(super) fn doubts(
+    records: &[PointRecord],
+    points: &[PointSummary],
+    curve: &CurveFacts,
+    cache: &CacheTest,
+    precision: Ratio,
+) -> Vec<Finding> {
+    let mut found = cache.doubts();
+    found.extend(ran_out(records));
+    found.extend(capped(points, curve));
+    found.extend(drifted(points));
+    found.extend(unfitted(curve));
+    found.extend(imprecise(points, precision));
+    found
+}
+
+/// The hard limit that throughput runs into, with what tells a throttle from a device that is busy: under a throttle
+/// half of the I/Os are done much faster than Little's law makes the mean, because they wait in turns.
+fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
+    const IN_TURNS: f64 = 0.5;
+    let cap = curve.cap?;
+    let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
+    let latency = at.classes.first()?.latency?;
+    let why = if latency.p50_us < IN_TURNS * latency.mean_us {
+        format!(
+            "half of the I/Os take {} or less and the mean is {}: they wait for a throttle, not for the device",
+            time(latency.p50_us),
+            time(latency.mean_us)
+        )
+    } else {
+        "a limit that was set, or every part of the device at work".into()
+    };
+    let half = cap.interval.half_width() / cap.throughput;
+    Some(Finding {
+        severity: Severity::Note,
+        name: "cap".into(),
+        what: format!(
+            "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows in proportion: {why}",
+            cap.throughput,
+            percent(half),
+            cap.from,
+            cap.to
+        ),
+        cure: "look for a limit that fits: the volume's provisioned IOPS, the machine's own, a cgroup's io.max".into(),
+    })
+}
+
+/// The same load, early and late.
+fn drifted(points: &[PointSummary]) -> Option<Finding> {
+    let again = points.iter().find(|point| point.step == Step::Again)?;
+    let early = points.iter().find(|point| point.step == Step::Depth && point.small == again.small)?;
+    let rate = |point: &PointSummary| point.classes.first()?.confidence.map(|confidence| confidence.iops);
+    let (before, after) = (rate(early)?, rate(again)?);
+    let (factor, interval) = ratio(&after, &before)?;
+    (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
+        Finding::doubt(
+            "drift",
+            format!(
+                "depth {} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
+                again.small, before.value, after.value
+            ),
+            "measure again, at a quieter time, and hold the two runs against each other with `rigel compare`",
+        )
+    })
+}
+
+/// A step down within a point, from one level to another that lasts: what was granted for a while, and is used up.
+fn ran_out(records: &[PointRecord]) -> Option<Finding> {
+    records.iter().find_map(|record| {
+        let stream = record.streams.first()?;
+        let whole = record.whole_windows();
+        let counts: Vec<f64> =
+            (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64).collect();
+        let step = step_down(&counts)?;
+        let rate = |count: f64| count / record.window.as_secs_f64();
+        let after = record.window.as_secs_f64() * step.at as f64;
+        Some(Finding::doubt(
+            "burst-credit",
+            format!(
+                "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and stayed there: credit for bursts \
+                 has run out",
+                record.coordinates,
+                rate(step.before),
+                rate(step.after)
+            ),
+            "take what came after it as what the volume sustains; run again now, while there is no credit left",
+        ))
+    })
+}
+
+/// A step in a series of counts.
+struct StepDown {
+    /// Windows before it.
+    at: usize,
+    /// Mean count before.
+    before: f64,
+    /// Mean count after.
+    after: f64,
+}
+
+/// The step of a series that has one step down and is level on both sides of it.
+fn step_down(counts: &[f64]) -> Option<StepDown> {
+    const WINDOWS_MIN: usize = 5;
+    const LEVEL: f64 = 0.10;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let missed = |values: &[f64]| {
+        let mean = mean(values);
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+    };
+    let last = counts.len().checked_sub(WINDOWS_MIN)?;
+    let at = (WINDOWS_MIN..=last).min_by(|one, other| {
+        let cost = |at: usize| missed(&counts[..at]) + missed(&counts[at..]);
+        cost(*one).total_cmp(&cost(*other))
+    })?;
+    let (before, after) = (mean(&counts[..at]), mean(&counts[at..]));
+    // The window of the step itself is neither.
+    let level = |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
+    let is_step = before >= STEP * after && level(&counts[..at - 1], before) && level(&counts[at + 1..], after);
+    is_step.then_some(StepDown { at, before, after })
+}
+
+/// A law that does not describe the curve is no second opinion.
+fn unfitted(curve: &CurveFacts) -> Option<Finding> {
+    let law = curve.usl.filter(|law| !law.fits)?;
+    Some(Finding::note(
+        "usl",
+        format!(
+            "the Universal Scalability Law does not describe this curve (a point lies {} from it): the knee rests on \
+             what was measured alone",
+            percent(law.greatest_residual)
+        ),
+    ))
+}
+
+/// Figures that are less well known than was asked for.
+fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
+    let known = |point: &PointSummary| {
+        let reaches = matches!(point.step, Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again);
+        let class = point.classes.first().filter(|_| reaches)?;
+        class.rate().precision().map(|known| (known, point.coordinates()))
+    };
+    let mut wide: Vec<_> = points.iter().filter_map(known).filter(|(known, _)| *known > precision.get()).collect();
+    wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let (worst, at) = *wide.first()?;
+    Some(Finding {
+        severity: Severity::Note,
+        name: "precision".into(),
+        what: format!(
+            "{} of the points are known less well than the {} asked for, the worst to {} ({at})",
+            wide.len(),
+            percent(precision.get()),
+            percent(worst)
+        ),
+        cure: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_lasts_is_found_and_noise_or_a_dip_is_not() {
+        let series = |parts: &[(usize, f64)]| -> Vec<f64> {
+            parts
+                .iter()
+                .flat_map(|(count, value)| (0..*count).map(move |i| value * (1.0 + 0.02 * (i % 3) as f64)))
+                .collect()
+        };
+        let step = step_down(&series(&[(12, 500.0), (20, 200.0)])).unwrap();
+        assert_eq!(step.at, 12);
+        assert!((step.before / step.after - 2.5).abs() < 0.1);
+        for none in [&[(30, 500.0)][..], &[(12, 200.0), (20, 500.0)], &[(12, 500.0), (4, 100.0), (12, 500.0)]] {
+            assert!(step_down(&series(none)).is_none(), "{none:?}");
+        }
+        assert!(step_down(&[500.0; 6]).is_none());
+    }
+}

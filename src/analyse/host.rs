@@ -1,0 +1,102 @@
+//! What the host did to a point while it ran: time that the hypervisor took, and time that Rigel's own threads waited
+//! for a CPU. Both are in the latencies, and neither is the storage's.
+
+use super::doubts::percent;
+use super::load::host_load;
+use crate::model::{Finding, Sample};
+use crate::record::PointRecord;
+
+/// Share of the CPU time that the hypervisor may take.
+const STOLEN: f64 = 0.01;
+
+/// Share of a thread's time that it may wait for a CPU.
+const DESCHEDULED: f64 = 0.02;
+
+/// Finds what of the host is in the figures of a point.
+pub(super) fn doubts(record: &PointRecord) -> Vec<Finding> {
+    let (Some(first), Some(last)) = (record.samples.first(), record.samples.last()) else { return Vec::new() };
+    stolen(record, first, last).into_iter().chain(descheduled(record, first)).collect()
+}
+
+fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding> {
+    let stolen = host_load(first, last).stolen;
+    (stolen > STOLEN).then(|| {
+        Finding::doubt(
+            "steal",
+            format!("at {} the hypervisor took {} of the CPU time for others", record.coordinates, percent(stolen)),
+            "measure on a host, or at a time, with less competition: latency includes what is stolen",
+        )
+    })
+}
+
+/// The kernel counts for every thread how long it was ready to run and had no CPU. Threads that are over are not
+/// counted any more: of all samples the greatest is told.
+fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
+    let before = first.own_threads?;
+    let (sample, after) = record
+        .samples
+        .iter()
+        .filter_map(|sample| Some((sample, sample.own_threads?)))
+        .max_by_key(|(_, threads)| threads.run_delay_us)?;
+    let measuring = f64::from(after.count.saturating_sub(before.count).max(1));
+    let waited = after.run_delay_us.saturating_sub(before.run_delay_us) as f64 / 1e6;
+    let span = sample.at.since(first.at).as_secs_f64();
+    let share = waited / (span * measuring);
+    (span > 0.0 && share > DESCHEDULED).then(|| {
+        Finding::doubt(
+            "descheduled",
+            format!(
+                "at {} Rigel's own threads waited for a CPU {} of the time: that much of the response time is not \
+                 the storage's",
+                record.coordinates,
+                percent(share)
+            ),
+            "stop what else uses the CPUs, give this process more of them, or ask for fewer outstanding I/Os a thread",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Coordinates, Nanos, OwnThreads};
+    use crate::record::{End, WINDOW};
+
+    fn record(run_delay_us: u64, stolen: u64) -> PointRecord {
+        let sample = |at, threads: u32, run_delay_us, stolen| Sample {
+            at: Nanos::from_secs(at),
+            own_threads: Some(OwnThreads { count: threads, run_delay_us }),
+            cpu_ticks: [0, 0, 0, 100 * at, 0, 0, 0, stolen],
+            ..Sample::default()
+        };
+        PointRecord {
+            coordinates: Coordinates::cell(4, 0),
+            started: String::new(),
+            warm_up: Nanos(0),
+            measured: Nanos::from_secs(2),
+            end: End::Complete,
+            cpu: Nanos(0),
+            cpus: 2,
+            window: WINDOW,
+            asked: None,
+            streams: Vec::new(),
+            // In the last one the threads are gone, and their counts with them.
+            samples: vec![sample(0, 1, 100, 0), sample(1, 5, 100 + run_delay_us, 0), sample(2, 1, 110, stolen)],
+        }
+    }
+
+    #[test]
+    fn time_without_a_cpu_is_told_as_a_share_of_the_measuring_threads_time() {
+        // Four threads, one second: 3 % of their time.
+        let found = doubts(&record(120_000, 0));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].name == "descheduled" && found[0].what.contains("3.0 %"), "{found:?}");
+        assert_eq!(doubts(&record(40_000, 0)), []);
+    }
+
+    #[test]
+    fn stolen_time_is_told() {
+        let found = doubts(&record(0, 10));
+        assert!(found[0].name == "steal" && found[0].what.contains("4.8 %"), "{found:?}");
+    }
+}

@@ -1,0 +1,280 @@
+//! Where throughput stops rising with load, and whether something caps it.
+//!
+//! Goes in: throughput with its error, and mean response time, at some loads of a closed loop. Comes out: the knee, the
+//! greatest throughput, and a hard limit if there is one. It judges what was measured and nothing between: whether a
+//! knee is good to a depth or to a factor of two is for the choice of loads.
+
+use super::statistics::{Interval, Mean, t_quantile};
+use serde::{Deserialize, Serialize};
+
+/// A point of a closed loop's curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Outstanding I/Os.
+    pub load: f64,
+    /// Operations, or bytes, a second.
+    pub throughput: Mean,
+    /// Mean response time in seconds.
+    pub response: f64,
+}
+
+/// The load beyond which latency grows and throughput does not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// Outstanding I/Os at the knee: the least load measured with a throughput as good as the greatest.
+    pub load: f64,
+    /// Throughput at the knee.
+    pub throughput: Mean,
+    /// The greatest throughput measured.
+    pub maximum: Mean,
+    /// The load at which that was, the knee's or a larger one.
+    pub maximum_load: f64,
+    /// A smaller load was measured, and gave less; or the knee is at a load of one, below which there is none.
+    pub bounded_below: bool,
+    /// A larger load was measured, and latency grew there instead of throughput.
+    pub bounded_above: bool,
+    /// The load at which the asymptotes of throughput cross: what is done at a load of one, times the load, and the
+    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984, ch. 5.
+    /// A second opinion, below the knee where the way there is bent. None if a load of one was not measured.
+    pub asymptotes: Option<f64>,
+}
+
+impl Knee {
+    /// The curve was measured on both sides of the knee.
+    #[must_use]
+    pub fn bracketed(&self) -> bool {
+        self.bounded_below && self.bounded_above
+    }
+}
+
+/// The knee of a curve, its points in any order: the least load whose throughput is not below the greatest by more
+/// than `tolerance` (0.02 for 2 %), or not below the greatest's 95 % interval, whichever lies lower. None if no
+/// point has a throughput above zero.
+#[must_use]
+pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
+    let points = sorted(points);
+    let greatest = points.iter().max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
+    let maximum = greatest.throughput;
+    let enough = maximum.interval().low.min((1.0 - tolerance) * maximum.value);
+    let at = points.iter().position(|point| point.throughput.value >= enough)?;
+    let knee = points[at];
+    // On a level curve response time grows as load does (Little's law); half of that is more than chance.
+    let slower = |point: &&Loaded| point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0;
+    let first = points.iter().find(|point| point.load <= 1.0);
+    Some(Knee {
+        load: knee.load,
+        throughput: knee.throughput,
+        maximum,
+        maximum_load: greatest.load,
+        bounded_below: at > 0 || knee.load <= 1.0,
+        bounded_above: points[at + 1..].iter().filter(|point| point.load > knee.load).any(|point| slower(&point)),
+        asymptotes: first.map(|first| maximum.value * first.response),
+    })
+}
+
+/// A hard limit of throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cap {
+    /// Operations, or bytes, a second.
+    pub throughput: f64,
+    /// With 95 % confidence.
+    pub interval: Interval,
+    /// The least of the loads at which it was met.
+    pub from: f64,
+    /// The greatest of them, which is the greatest measured.
+    pub to: f64,
+}
+
+/// The limit that throughput runs into, if it does: from the knee, or the load after it, up to the greatest load,
+/// throughput is the same within 1 % on either side or within its interval, and shows no trend of more; these are three
+/// loads or more that span a factor of four; and response time rises in proportion to load. A throttle looks so, and a
+/// fixed number of servers does; a device that tires under load, or still gains a little, does not. Points that are
+/// not known to 5 % prove nothing.
+///
+/// The value is pooled over the level points by inverse variance, its error never less than their scatter gives
+/// (Birge, Physical Review 40, 1932).
+#[must_use]
+pub fn cap(points: &[Loaded]) -> Option<Cap> {
+    const KNEE: f64 = 0.02;
+    let knee = knee(points, KNEE)?;
+    let beyond: Vec<Loaded> = sorted(points).into_iter().filter(|point| point.load >= knee.load).collect();
+    let after = beyond.iter().take_while(|point| point.load <= knee.load).count();
+    level(&beyond).or_else(|| level(&beyond[after..]))
+}
+
+/// The cap that these points show, in ascending order of load.
+fn level(points: &[Loaded]) -> Option<Cap> {
+    const LOADS_MIN: usize = 3;
+    const SPAN_MIN: f64 = 4.0;
+    const LEVEL: f64 = 0.01;
+    const KNOWN: f64 = 0.05;
+    const PROPORTIONAL: f64 = 0.15;
+    let (first, last) = (points.first()?, points.last()?);
+    let loads = 1 + points.windows(2).filter(|two| two[0].load < two[1].load).count();
+    if loads < LOADS_MIN || last.load < SPAN_MIN * first.load {
+        return None;
+    }
+    let (value, error) = pooled(points);
+    let is_level = |point: &Loaded| {
+        let half = point.throughput.interval().half_width();
+        half <= KNOWN * value && (point.throughput.value - value).abs() <= half.max(LEVEL * value)
+    };
+    let is_proportional = |point: &Loaded| {
+        let growth = (point.response / first.response) / (point.load / first.load);
+        (growth - 1.0).abs() <= PROPORTIONAL
+    };
+    let (rise, rise_error) = rise(points);
+    let no_trend = rise.abs() <= (LEVEL * value).max(t_quantile(f64::INFINITY) * rise_error);
+    if !no_trend || !points.iter().all(|point| is_level(point) && is_proportional(point)) {
+        return None;
+    }
+    let degrees = points.iter().map(|point| point.throughput.degrees).sum();
+    let half = t_quantile(degrees) * error;
+    let interval = Interval { low: value - half, high: value + half };
+    Some(Cap { throughput: value, interval, from: first.load, to: last.load })
+}
+
+/// The mean of throughput by inverse variance, and its standard error, never less than the points' scatter gives.
+fn pooled(points: &[Loaded]) -> (f64, f64) {
+    // A point without error would be all that counts.
+    const ERROR_MIN: f64 = 1e-4;
+    let weigh = |mean: &Mean| mean.error.max(ERROR_MIN * mean.value).powi(-2);
+    let weights: f64 = points.iter().map(|point| weigh(&point.throughput)).sum();
+    let sum: f64 = points.iter().map(|point| weigh(&point.throughput) * point.throughput.value).sum();
+    let value = sum / weights;
+    let scatter: f64 =
+        points.iter().map(|point| weigh(&point.throughput) * (point.throughput.value - value).powi(2)).sum();
+    (value, (scatter / (points.len() as f64 - 1.0)).max(1.0).sqrt() / weights.sqrt())
+}
+
+/// How much throughput rises from the least load to the greatest by a line fitted over the logarithm of load, and the
+/// standard error of that.
+fn rise(points: &[Loaded]) -> (f64, f64) {
+    let logs: Vec<f64> = points.iter().map(|point| point.load.ln()).collect();
+    let middle = logs.iter().sum::<f64>() / logs.len() as f64;
+    let (mut xx, mut xy, mut variance) = (0.0, 0.0, 0.0);
+    for (log, point) in logs.iter().zip(points) {
+        let x = log - middle;
+        xx += x * x;
+        xy += x * point.throughput.value;
+        variance += (x * point.throughput.error).powi(2);
+    }
+    let span = logs[logs.len() - 1] - logs[0];
+    (xy / xx * span, variance.sqrt() / xx * span)
+}
+
+/// The usable points in ascending order of load.
+fn sorted(points: &[Loaded]) -> Vec<Loaded> {
+    let usable = |point: &&Loaded| point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0;
+    let mut points: Vec<Loaded> = points.iter().filter(usable).copied().collect();
+    points.sort_by(|one, other| one.load.total_cmp(&other.load));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLERANCE: f64 = 0.02;
+    const POWERS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+    /// A closed loop's curve, known to `error` as a share; response time by Little's law.
+    fn curve(loads: &[f64], error: f64, throughput: impl Fn(f64) -> f64) -> Vec<Loaded> {
+        let point = |load: &f64| {
+            let value = throughput(*load);
+            let throughput = Mean { value, error: error * value, effective_n: 20.0, degrees: 9.0 };
+            Loaded { load: *load, throughput, response: load / value }
+        };
+        loads.iter().map(point).collect()
+    }
+
+    /// A fixed number of servers, each busy for 1 ms with an operation.
+    fn servers(count: f64) -> impl Fn(f64) -> f64 {
+        move |load| load.min(count) * 1000.0
+    }
+
+    #[test]
+    fn fixed_servers_have_their_knee_at_their_number() {
+        let every: Vec<f64> = (1..=40).map(f64::from).collect();
+        for count in [1.0, 3.0, 16.0, 27.0] {
+            let mut points = curve(&every, 0.001, servers(count));
+            points.reverse();
+            let knee = knee(&points, TOLERANCE).unwrap();
+            assert!((knee.load - count).abs() < 1e-9, "{count}: {knee:?}");
+            assert!((knee.maximum.value - count * 1000.0).abs() < 1e-6 && knee.bracketed(), "{knee:?}");
+            assert!((knee.asymptotes.unwrap() - count).abs() < 1e-9, "{knee:?}");
+        }
+    }
+
+    #[test]
+    fn a_knee_at_either_end_is_not_bracketed() {
+        let knee_of = |loads: &[f64]| knee(&curve(loads, 0.001, servers(16.0)), TOLERANCE).unwrap();
+        let rising = knee_of(&POWERS[..5]);
+        assert!((rising.load - 16.0).abs() < 1e-9 && rising.bounded_below && !rising.bounded_above, "{rising:?}");
+        let level = knee_of(&POWERS[5..]);
+        assert!((level.load - 32.0).abs() < 1e-9 && !level.bounded_below && level.bounded_above, "{level:?}");
+        assert_eq!(level.asymptotes, None);
+        // Loads so close that throughput rises by less than the tolerance from one to the next; latency hardly grows.
+        let close = knee(&curve(&[60.0, 61.0], 0.001, |load| load.powf(0.8)), TOLERANCE).unwrap();
+        assert!((close.load - 60.0).abs() < 1e-9 && !close.bounded_above, "{close:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_to_differ_is_as_good() {
+        let noisy = |load: f64| [1000.0, 1900.0, 3700.0, 3900.0][POWERS.iter().position(|l| *l >= load).unwrap()];
+        let load = |error| knee(&curve(&POWERS[..4], error, noisy), TOLERANCE).unwrap().load;
+        assert!((load(0.001) - 8.0).abs() < 1e-9);
+        assert!((load(0.03) - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_has_no_knee() {
+        assert_eq!(knee(&[], TOLERANCE), None);
+        assert_eq!(knee(&curve(&POWERS, 0.01, |_| 0.0), TOLERANCE), None);
+        assert_eq!(cap(&[]), None);
+    }
+
+    #[test]
+    fn a_cap_is_found_with_its_value() {
+        for error in [0.0, 0.002, 0.01] {
+            let cap = cap(&curve(&POWERS, error, |load| (load * 1300.0).min(5000.0))).unwrap();
+            assert!((cap.throughput / 5000.0 - 1.0).abs() < 0.001, "{cap:?}");
+            assert!(cap.interval.contains(5000.0) && cap.interval.relative(5000.0) < 0.01, "{cap:?}");
+            assert!((cap.from - 4.0).abs() < 1e-9 && (cap.to - 256.0).abs() < 1e-9, "{cap:?}");
+        }
+        // A knee that is not quite at the cap yet.
+        let cap = cap(&curve(&POWERS, 0.001, |load| if load < 6.0 { load * 1230.0 } else { 5000.0 })).unwrap();
+        assert!((cap.from - 8.0).abs() < 1e-9 && cap.interval.contains(5000.0), "{cap:?}");
+    }
+
+    #[test]
+    fn a_cap_is_no_more_certain_than_its_points_agree() {
+        let jagged = |load: f64| if load.log2() % 2.0 < 0.5 { 4980.0 } else { 5020.0 };
+        let cap = cap(&curve(&POWERS[2..], 0.0001, jagged)).unwrap();
+        assert!(cap.interval.contains(5000.0) && cap.interval.half_width() > 10.0, "{cap:?}");
+    }
+
+    #[test]
+    fn a_curve_that_rises_or_falls_has_no_cap() {
+        let law = |sigma: f64, kappa: f64| move |n: f64| 1000.0 * n / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0));
+        let none = |throughput: &dyn Fn(f64) -> f64| assert_eq!(cap(&curve(&POWERS, 0.002, throughput)), None);
+        none(&law(0.05, 0.0));
+        none(&law(0.02, 0.0005));
+        none(&law(0.0, 0.0));
+        // Half a percent for each doubling, which no single step would show.
+        none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 + 0.005 * (load / 8.0).log2()) });
+        // And the same downwards.
+        none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 - 0.005 * (load / 8.0).log2()) });
+    }
+
+    #[test]
+    fn too_little_shows_no_cap() {
+        let level = |load: f64| (load * 1000.0).min(5000.0);
+        assert_eq!(cap(&curve(&[4.0, 5.0, 8.0, 16.0], 0.001, level)), None, "a factor of 3.2");
+        assert_eq!(cap(&curve(&[4.0, 5.0, 40.0], 0.001, level)), None, "two loads");
+        assert_eq!(cap(&curve(&POWERS, 0.05, level)), None, "hardly known");
+        let mut points = curve(&POWERS, 0.001, level);
+        points.iter_mut().for_each(|point| point.response = 0.001);
+        assert_eq!(cap(&points), None, "latency does not rise");
+    }
+}

@@ -1,0 +1,151 @@
+//! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
+
+use super::measuring::{self, MeasuringArgs};
+use super::output::{remark, result};
+use crate::analyse::{Calibration, calibration};
+use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
+use crate::plan::{CalibrateRequest, Search};
+use crate::record::journal::Run;
+use crate::report::{self, data};
+use clap::{Args, ValueEnum};
+
+/// Finds what a storage can do: IOPS, MB/s, latency, the knee, each with its confidence
+///
+/// The open successor of `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`. Reads only, unless --write is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, 3 the bound was not met.")]
+pub(super) struct CalibrateArgs {
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// The database's block [default: 8KiB, or that of --as]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Bytes>,
+    /// Response time that a sustained rate must keep, such as 2ms, 500us@p99.9; a bare number is ms [default: 20ms@p99]
+    #[arg(long, value_name = "LATENCY[@QUANTILE]")]
+    max_latency: Option<Bound>,
+    /// How well figures are to be known: half the 95 % interval, as a share
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    precision: Ratio,
+    /// The longest that a point is measured, precise or not
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    point_max: Nanos,
+    /// Block size and manner of reading of this database
+    #[arg(long = "as", value_name = "DATABASE", value_enum)]
+    like: Option<Database>,
+    /// Measures random writes and log writes too; needs --destroy for what Rigel did not make
+    #[arg(long, conflicts_with = "read_only")]
+    write: bool,
+    /// Reads only, which is so anyway
+    #[arg(long)]
+    read_only: bool,
+    /// Depth at which the search goes on after depth 1; more disks, more depth. The result does not depend on it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    num_disks: u32,
+    /// Prints the row that `DBA_RSRC_IO_CALIBRATE` would have
+    #[arg(long)]
+    like_oracle: bool,
+}
+
+/// A database whose reads are imitated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Database {
+    /// 8 KiB by pread, a process for each; 128 KiB where it reads ahead
+    Postgres,
+    /// 16 KiB by libaio; 1 MiB extents
+    Mysql,
+    /// 8 KiB by libaio; 1 MiB multiblock reads
+    Oracle,
+}
+
+impl Database {
+    /// Block, large read, engine.
+    fn manner(self) -> (u32, u32, &'static str) {
+        match self {
+            Self::Postgres => (8 << 10, 128 << 10, "psync"),
+            Self::Mysql => (16 << 10, 1 << 20, "libaio"),
+            Self::Oracle => (8 << 10, 1 << 20, "libaio"),
+        }
+    }
+}
+
+/// Measures, and shows the answer.
+pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
+    let job = if let Some(directory) = &args.measuring.resume {
+        measuring::resume(directory, &args.measuring)?
+    } else {
+        let engine = args.like.map_or("auto", |like| like.manner().2);
+        measuring::begin(&args.measuring, Search::Calibrate(args.request()?), engine)?
+    };
+    let directory = job.directory.clone();
+    let (run, stopped) = measuring::measure(job, &args.measuring)?;
+    let (text, found) = render(&run)?;
+    if args.measuring.json {
+        result(&data::json(&run));
+    } else if args.like_oracle {
+        result(&report::calibration::oracle_row(&run, &found));
+    } else {
+        result(&text);
+    }
+    remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
+    measuring::refuse_incomplete(&run, stopped, &directory)?;
+    Ok(if args.max_latency.is_some() && found.sustained.kept.is_none() { 3 } else { 0 })
+}
+
+/// `rigel report` of a calibration.
+pub(super) fn render(run: &Run) -> Result<(String, Calibration), Error> {
+    let search = Search::of(&run.header.plan)
+        .ok_or_else(|| Error::asked("this run is no calibration", "use a report that its verb has"))?;
+    let found = calibration(&run.latest(), search.bound(), search.precision());
+    Ok((report::calibration::text(run, &found), found))
+}
+
+impl CalibrateArgs {
+    fn request(&self) -> Result<CalibrateRequest, Error> {
+        let default = CalibrateRequest::DEFAULT;
+        let (block, large, _) = self.like.map_or((default.block, default.large, ""), Database::manner);
+        let block = match self.size {
+            None => block,
+            Some(Bytes(size)) => size_of_io(size)?,
+        };
+        let precision = self.precision;
+        if !(0.001..=0.5).contains(&precision.get()) {
+            return Err(Error::asked(
+                format!("--precision {} % is out of range", precision.get() * 100.0),
+                "give 0.1% to 50%; 2% is usual",
+            ));
+        }
+        refuse_short(self.point_max)?;
+        Ok(CalibrateRequest {
+            block,
+            large: large.max(block),
+            bound: self.max_latency.unwrap_or(default.bound),
+            precision,
+            point_most: self.point_max,
+            first_depth: self.num_disks.clamp(2, default.depth_max),
+            writes: self.write,
+            ..default
+        })
+    }
+}
+
+/// The size of one small I/O, if it can be one.
+pub(super) fn size_of_io(size: u64) -> Result<u32, Error> {
+    let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
+    u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
+        Error::asked(
+            format!("--size {} is no size of an I/O", Bytes(size)),
+            "give a multiple of 512 up to 16MiB, such as 8k",
+        )
+    })
+}
+
+/// A measurement that is too short to have an interval.
+pub(super) fn refuse_short(point_most: Nanos) -> Result<(), Error> {
+    if point_most < Nanos::from_secs(1) {
+        return Err(Error::asked(
+            format!("--point-max {point_most} is too short"),
+            "give a second or more, such as 5s",
+        ));
+    }
+    Ok(())
+}

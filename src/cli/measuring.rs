@@ -1,0 +1,303 @@
+//! What verbs that measure have in common: their targets and terms, a run's journal from the first point to the last,
+//! and going on with a run that was cut short.
+
+use super::output::remark;
+use super::progress::Progress;
+use super::target::Given;
+use crate::analyse::{PointSummary, summarise_within};
+use crate::clock;
+use crate::model::{Bytes, Error, Layout, Target};
+use crate::plan::Search;
+use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
+use crate::record::{End, PointRecord};
+use crate::run::{Bench, Event, Listen, Next, Request};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Engines that can be asked for.
+pub(super) const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
+
+/// The targets, and on what terms they are measured.
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
+pub(super) struct MeasuringArgs {
+    /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
+    #[arg(value_name = "TARGET", required_unless_present = "resume")]
+    pub(super) targets: Vec<OsString>,
+    /// Size of the scratch file, such as 4GiB [default: by the free space]
+    #[arg(long, value_name = "SIZE")]
+    pub(super) scratch_size: Option<Bytes>,
+    /// Leaves the scratch file there
+    #[arg(long)]
+    pub(super) keep: bool,
+    /// What executes the I/O; auto is the best that the machine grants
+    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES))]
+    pub(super) engine: Option<String>,
+    /// Through the page cache instead of past it
+    #[arg(long)]
+    pub(super) buffered: bool,
+    /// Measures files whose blocks were never all written
+    #[arg(long)]
+    pub(super) allow_holes: bool,
+    /// Allows writes to this target, may be repeated: its path, again
+    #[arg(long, value_name = "PATH")]
+    pub(super) destroy: Vec<PathBuf>,
+    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Prints the results as JSON, and nothing else to stdout
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Goes on with the run in this directory, as it was asked for then
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["targets", "out", "scratch_size", "engine"])]
+    pub(super) resume: Option<PathBuf>,
+    /// Threads that make I/O, at least; psync has one for each outstanding I/O [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) workers: Option<u32>,
+    /// Shows no progress; results, doubts and errors still
+    #[arg(long)]
+    pub(super) no_progress: bool,
+    /// Seed of every random choice [default: a fresh one]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+}
+
+/// What the journal keeps of a verb, to make its reports again and to go on with its run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Plan {
+    #[serde(flatten)]
+    search: Search,
+    destroy: Vec<PathBuf>,
+    allow_holes: bool,
+    workers: usize,
+    seed: u64,
+    /// Where the run was begun: relative paths are to be read from here.
+    directory: PathBuf,
+}
+
+/// A run that is to be made, or to be gone on with.
+pub(super) struct Job {
+    plan: Plan,
+    target: Target,
+    engine: EngineChoice,
+    command: Vec<String>,
+    /// Where its journal is.
+    pub(super) directory: PathBuf,
+    /// The run so far, and its journal.
+    resumed: Option<(Journal, Run)>,
+}
+
+/// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
+/// `engine` is the one to take where none is asked for.
+pub(super) fn begin(args: &MeasuringArgs, search: Search, engine: &str) -> Result<Job, Error> {
+    let target = target(args)?;
+    let name = format!("{}_{}.rigel", search.verb(), clock::file_stamp());
+    let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
+    journal::refuse_unusable(&directory)?;
+    let plan = Plan {
+        search,
+        destroy: args.destroy.clone(),
+        allow_holes: args.allow_holes,
+        workers: args.workers.unwrap_or(1) as usize,
+        seed: args.seed.unwrap_or_else(clock::fresh_seed),
+        directory: std::env::current_dir().unwrap_or_default(),
+    };
+    let engine =
+        EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
+    let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    Ok(Job { plan, target, engine, command, directory, resumed: None })
+}
+
+fn target(args: &MeasuringArgs) -> Result<Target, Error> {
+    let given = Given { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
+    let target = match given.model()? {
+        Some(model) => model,
+        None => given.paths(Path::is_dir)?,
+    };
+    given.check_scratch(&target)?;
+    Ok(target)
+}
+
+/// A run that was cut short: all that it was is in its journal.
+pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
+    let (journal, run) = Journal::reopen(directory)?;
+    if run.cut {
+        remark("the journal's last line was cut off: the point it was for runs again\n");
+    }
+    let header = run.header.clone();
+    let mut plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
+        Error::asked(format!("this run was made by another verb: {error}"), "go on with it by the verb that began it")
+    })?;
+    // Leave to destroy is given anew: much may have changed since.
+    plan.destroy.clone_from(&args.destroy);
+    let target = target_again(&run, &begun_in(&plan.directory));
+    Ok(Job {
+        plan,
+        target,
+        engine: header.engine,
+        command: header.command,
+        directory: directory.to_path_buf(),
+        resumed: Some((journal, run)),
+    })
+}
+
+/// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
+/// can stay as they were typed.
+pub(super) fn begun_in(directory: &Path) -> PathBuf {
+    let here = std::env::current_dir().is_ok_and(|here| here == directory);
+    if here { PathBuf::new() } else { directory.to_path_buf() }
+}
+
+/// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
+/// target itself; one that was not is made anew, as large as it was.
+pub(super) fn target_again(run: &Run, begun_in: &Path) -> Target {
+    match run.header.target.clone() {
+        Target::Paths { members, layout } => {
+            Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
+        }
+        Target::Scratch { directory, keep, .. } => {
+            let members = &run.header.facts.members;
+            let kept: Vec<PathBuf> = members
+                .iter()
+                .map(|member| begun_in.join(&member.path))
+                .filter(|path| keep && path.is_file())
+                .collect();
+            if kept.is_empty() {
+                remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
+                let bytes = members.first().map(|member| member.bytes);
+                Target::Scratch { directory: begun_in.join(directory), bytes, keep }
+            } else {
+                Target::Paths { members: kept, layout: Layout::Concat }
+            }
+        }
+        model @ (Target::Sim(_) | Target::Null { .. }) => model,
+    }
+}
+
+/// Points of one run are of one volume. A scratch file that was made anew is like the one before.
+pub(super) fn refuse_another_target(run: &Run, bench: &Bench) -> Result<(), Error> {
+    let header = &run.header;
+    let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
+    match header.facts.difference(&bench.facts) {
+        Some(difference) if !scratch => Err(Error::asked(
+            format!("this run cannot go on: {difference}"),
+            "bring back the target it was begun on, or begin another run",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Measures what is still to be measured, into the journal. Answers the run as the journal has it, and whether it was
+/// stopped.
+pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
+    let stop = stop_flag()?;
+    let search = job.plan.search.clone();
+    let expected = search.points_expected(0);
+    let progress = RefCell::new(Progress::new(expected, search.point_seconds(), args.no_progress));
+    let mut listen = |event: Event| match event {
+        Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
+        Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
+        Event::Live { point, live } => progress.borrow_mut().live(point, live),
+        Event::End(record) => progress.borrow_mut().end(record),
+    };
+    let measured = prepare_and_measure(&mut job, &stop, &mut listen);
+    progress.borrow().finish();
+    measured?;
+    Ok((journal::read(&job.directory)?, stop.load(Ordering::Relaxed)))
+}
+
+fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
+    let Plan { search, seed, .. } = &job.plan;
+    let bench = Bench::prepare(
+        &Request {
+            target: &job.target,
+            engine: &job.engine,
+            grain: search.grain(),
+            largest: search.largest(),
+            writes: search.writes(),
+            destroy: &job.plan.destroy,
+            allow_holes: job.plan.allow_holes,
+            workers: job.plan.workers,
+            seed: *seed,
+        },
+        |volume| search.extremes(volume.usable, *seed),
+        stop,
+        listen,
+    )?;
+    if let Some((_, run)) = &job.resumed {
+        refuse_another_target(run, &bench)?;
+    }
+    let (mut journal, done) = match job.resumed.take() {
+        Some((journal, run)) => (journal, run.latest().into_iter().filter(|p| p.end == End::Complete).collect()),
+        None => (Journal::create(&job.directory, &header(job, &bench))?, Vec::new()),
+    };
+    let usable = bench.facts.usable.0;
+    let mut asked = None;
+    let mut plan = |records: &[PointRecord]| {
+        let summaries: Vec<PointSummary> =
+            records.iter().map(|record| summarise_within(record, Some(search.bound()))).collect();
+        let point = search.next(usable, *seed, &summaries)?;
+        // A point that left no record is not asked for twice.
+        let again = asked.replace(point.coordinates) == Some(point.coordinates);
+        (!again).then(|| Next { warming: search.warming(point.coordinates, usable, *seed), point })
+    };
+    bench.measure(&mut journal, done, &mut plan, stop, listen).map(drop)
+}
+
+fn header(job: &Job, bench: &Bench) -> Header {
+    Header {
+        format: journal::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: clock::wall_time(),
+        command: job.command.clone(),
+        target: job.target.clone(),
+        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
+        engine_about: bench.engine_about(),
+        // Which points there are is found out while measuring; every record says what was asked of it.
+        points: Vec::new(),
+        plan: serde_json::to_value(&job.plan).expect("a plan is made of maps with text keys"),
+        host: bench.host.clone(),
+        facts: bench.facts.clone(),
+        findings: bench.findings.clone(),
+    }
+}
+
+/// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.
+pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> Result<(), Error> {
+    let points = run.latest();
+    let broken = points.iter().find_map(|point| match &point.end {
+        End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
+        _ => None,
+    });
+    let verb = Search::of(&run.header.plan).map_or("calibrate", |search| search.verb());
+    if stopped || broken.is_some() || points.is_empty() {
+        let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));
+        return Err(Error::failed(
+            format!("the run ended {why}"),
+            format!("go on with it by `rigel {verb} --resume {}`", directory.display()),
+        ));
+    }
+    let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
+    if failures > 0 {
+        return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
+    }
+    Ok(())
+}
+
+/// The flag that Ctrl-C and SIGTERM set. A second Ctrl-C ends the process at once.
+pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+    }
+    Ok(stop)
+}

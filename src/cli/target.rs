@@ -1,0 +1,84 @@
+//! The targets on a command line: files and devices, a directory for a scratch file, or a model of a device.
+
+use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Targets as they were given, and what was said about a scratch file.
+pub(super) struct Given<'a> {
+    /// As typed.
+    pub(super) targets: &'a [OsString],
+    /// What stands before a target on the command line: an option, or nothing.
+    pub(super) option: &'static str,
+    /// Size of a scratch file.
+    pub(super) scratch_size: Option<Bytes>,
+    /// Leave the scratch file there.
+    pub(super) keep: bool,
+}
+
+impl Given<'_> {
+    /// `sim:…` or `null:`, which stand alone; none if neither was given.
+    pub(super) fn model(&self) -> Result<Option<Target>, Error> {
+        let mut models = self.targets.iter().filter_map(|target| Some((target, model_of(target)?)));
+        let Some((name, model)) = models.next() else { return Ok(None) };
+        if self.targets.len() > 1 {
+            return Err(Error::asked(
+                format!("{}{} stands beside another target", self.option, name.display()),
+                "a model of a device is a volume by itself; give it alone",
+            ));
+        }
+        model.map(Some)
+    }
+
+    /// Files and devices, one after the other; or a scratch file in a directory.
+    pub(super) fn paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
+        let (option, members): (_, Vec<PathBuf>) = (self.option, self.targets.iter().map(PathBuf::from).collect());
+        let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
+        if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
+            return Err(Error::asked(
+                format!("{option}{} is given twice", twice.display()),
+                "give it once: a target counts once",
+            ));
+        }
+        match members.iter().find(|member| is_directory(member)) {
+            None => Ok(Target::Paths { members, layout: Layout::Concat }),
+            Some(directory) if members.len() > 1 => Err(Error::asked(
+                format!("{option}{} is a directory and stands beside another target", directory.display()),
+                "give the directory alone, and a scratch file is made there; or give files and devices",
+            )),
+            Some(directory) => {
+                Ok(Target::Scratch { directory: directory.clone(), bytes: self.scratch_size, keep: self.keep })
+            }
+        }
+    }
+
+    /// Refuses what was said about a scratch file where none is made.
+    pub(super) fn check_scratch(&self, target: &Target) -> Result<(), Error> {
+        let option = match target {
+            Target::Scratch { bytes: Some(Bytes(0)), .. } => {
+                return Err(Error::asked("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
+            }
+            Target::Scratch { .. } => return Ok(()),
+            _ if self.scratch_size.is_some() => "--scratch-size",
+            _ if self.keep => "--keep",
+            _ => return Ok(()),
+        };
+        Err(Error::asked(
+            format!("{option} is for a scratch file, and none is made on '{target}'"),
+            format!("give a directory: {}DIR", self.option),
+        ))
+    }
+}
+
+/// The model of a device that `target` names; none for a path.
+fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
+    let text = target.to_str()?;
+    if let Some(spec) = text.strip_prefix("sim:") {
+        return Some(spec.parse::<SimSpec>().map(Target::Sim));
+    }
+    let size = text.strip_prefix("null:")?;
+    let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
+    let named =
+        |_| Error::asked(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
+    Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
+}

@@ -1,0 +1,86 @@
+//! A bound on response time: so many operations in a hundred, not slower than this.
+
+use super::{Error, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A share `quantile` of operations takes at most `latency`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Response time that is still good.
+    pub latency: Nanos,
+    /// Share of operations that must be as good: 0.99 for p99.
+    pub quantile: f64,
+}
+
+impl Bound {
+    /// `CALIBRATE_IO`'s default for `max_latency`, at our default quantile.
+    pub const CALIBRATE_IO: Bound = Bound { latency: Nanos::from_millis(20), quantile: 0.99 };
+}
+
+impl fmt::Display for Bound {
+    /// `2ms@p99`: the form that [`Bound::from_str`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.latency.exact(), quantile_name(self.quantile))
+    }
+}
+
+/// `p99.9` for 0.999.
+#[must_use]
+pub fn quantile_name(quantile: f64) -> String {
+    // Six digits after the point are more than anybody asks for, and hide what binary fractions add.
+    let percent = format!("{:.6}", quantile * 100.0);
+    format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl FromStr for Bound {
+    type Err = Error;
+
+    /// `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as `CALIBRATE_IO` has it.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || {
+            Error::asked(
+                format!("'{text}' is not a bound on latency"),
+                "write it as 2ms, 500us@p99.9 or, as CALIBRATE_IO does, 20 for 20 ms",
+            )
+        };
+        let (latency, quantile) = text.split_once('@').unwrap_or((text, "p99"));
+        let latency = match latency.trim().parse::<u64>() {
+            Ok(milliseconds) => Nanos(milliseconds.checked_mul(1_000_000).ok_or_else(wrong)?),
+            Err(_) => latency.parse().map_err(|_| wrong())?,
+        };
+        let percent = quantile.trim().strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+        let quantile = percent.map(|percent| percent / 100.0).filter(|q| (0.01..1.0).contains(q)).ok_or_else(wrong)?;
+        if latency == Nanos(0) { Err(wrong()) } else { Ok(Self { latency, quantile }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_bound_is_a_latency_and_a_quantile() {
+        for (text, micros, quantile) in
+            [("2ms", 2000, 0.99), ("500us@p99.9", 500, 0.999), ("20", 20_000, 0.99), ("1ms@p50", 1000, 0.5)]
+        {
+            let bound: Bound = text.parse().unwrap();
+            assert_eq!(bound.latency, Nanos::from_micros(micros), "{text}");
+            assert!((bound.quantile - quantile).abs() < 1e-9, "{text}");
+        }
+        assert_eq!("500us@p99.9".parse::<Bound>().unwrap().to_string(), "500us@p99.9");
+        for text in ["", "0", "2 lightyears", "2ms@99", "2ms@p100", "2ms@p0", "-1ms"] {
+            let error = text.parse::<Bound>().unwrap_err();
+            assert_eq!(error.exit_status(), 2, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "([0-9]{1,20}|[a-z@. ]|.){0,12}") {
+            let _ = text.parse::<Bound>();
+        }
+    }
+}

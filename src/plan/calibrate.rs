@@ -1,0 +1,457 @@
+//! The plan of `calibrate`: searches for the storage's limits, each point chosen by what the ones before it showed.
+//!
+//! First whether a cache answers, then random reads at rising depth until throughput stops rising, depths in between
+//! round the knee, large reads, one sequential stream, offered rates under the latency bound, and the load of the
+//! maximum once more, to see whether the device is still what it was. Writes come last, and only if asked for.
+
+use crate::analyse::{ClassSummary, Loaded, PointSummary, knee};
+use crate::model::{
+    Arrivals, Bound, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
+};
+use serde::{Deserialize, Serialize};
+
+/// The class of small I/O, which the answer is about.
+pub const SMALL: &str = "small";
+/// The class of large I/O.
+pub const LARGE: &str = "large";
+
+/// Width of a window: short, so that a few seconds have enough of them to tell an interval.
+pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
+
+/// Windows that a precise point has at least: with fewer, an interval that happens to be narrow would end it.
+pub(super) const WINDOWS_MIN: u64 = 20;
+
+/// What comes before each measurement: long enough to see that throughput is steady, if it is.
+pub(super) const WARM_UP: WarmUp = WarmUp { least: Nanos::from_millis(300), most: Nanos::from_secs(2) };
+
+/// The part of the volume that is read twice to find a cache, at most.
+const PASS_MAX: u64 = 128 * MIB;
+
+/// By how much each working set is larger than the one before.
+const GROWTH: u64 = 4;
+
+/// Depths measured between the doublings, round the knee and round the bound each.
+const REFINEMENTS: usize = 3;
+
+/// Offered rates tried under the bound.
+const RATES: usize = 4;
+
+/// How close the greatest rate that is kept and the least that is not must come.
+const RATE_GAP: f64 = 0.05;
+
+/// Greatest depth of large reads.
+const LARGE_DEPTH_MAX: u32 = 32;
+
+/// Greatest depth of writes.
+const WRITE_DEPTH_MAX: u32 = 64;
+
+/// What log writers write at once: from a lone commit to a group of many.
+const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
+
+/// What `calibrate` was asked for. Kept in the journal's header, so that reports can be made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrateRequest {
+    /// Bytes of a small I/O: the database's block.
+    pub block: u32,
+    /// Bytes of a large I/O.
+    pub large: u32,
+    /// The response time that a sustained rate must keep.
+    pub bound: Bound,
+    /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
+    pub precision: Ratio,
+    /// The longest that a point is measured, precise or not.
+    pub point_most: Nanos,
+    /// Where the search goes on after depth 1.
+    pub first_depth: u32,
+    /// Greatest depth of random reads.
+    pub depth_max: u32,
+    /// Random writes, and log writes, are measured too.
+    pub writes: bool,
+}
+
+/// The points so far, and what they mean for the next one.
+struct Done<'a> {
+    request: &'a CalibrateRequest,
+    points: &'a [PointSummary],
+}
+
+impl CalibrateRequest {
+    /// The request that makes no demands.
+    pub const DEFAULT: CalibrateRequest = CalibrateRequest {
+        block: 8192,
+        large: 1 << 20,
+        bound: Bound::CALIBRATE_IO,
+        precision: Ratio::from_parts_per_million(20_000),
+        point_most: Nanos::from_secs(5),
+        first_depth: 2,
+        depth_max: 256,
+        writes: false,
+    };
+
+    /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
+    #[must_use]
+    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let done = Done { request: self, points: done };
+        let coordinates = done
+            .next_pass(self.pass(usable))
+            .or_else(|| done.next_depth())
+            .or_else(|| done.next_working_set(self.pass(usable), usable))
+            .or_else(|| done.next_between())
+            .or_else(|| done.next_doubling(Step::Large, LARGE_DEPTH_MAX))
+            .or_else(|| done.unless_done(Coordinates { small: 0, large: 1, step: Step::Stream }))
+            .or_else(|| done.next_rate())
+            .or_else(|| done.next_again())
+            .or_else(|| done.next_write())?;
+        Some(self.point(coordinates, usable, seed))
+    }
+
+    /// What is driven before a point, and not recorded: a working set is read once, so that a cache can hold it.
+    #[must_use]
+    pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
+        let Step::Within(bytes) = coordinates.step else { return None };
+        // The least set was read in the passes.
+        (bytes > self.pass(usable))
+            .then(|| self.sequential(coordinates, Until::Ops(bytes / u64::from(self.large)), seed))
+    }
+
+    /// One point of each sort with the most that it may have outstanding: what must be granted before anything begins.
+    #[must_use]
+    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        let deepest = [
+            Coordinates { small: self.depth_max, large: 0, step: Step::Depth },
+            Coordinates { small: 0, large: LARGE_DEPTH_MAX, step: Step::Large },
+            Coordinates { small: IN_FLIGHT_MAX, large: 0, step: Step::Rate(1) },
+        ];
+        let log = LOG_SIZES.map(|bytes| Coordinates { small: 1, large: 0, step: log_step(bytes) });
+        let written = if self.writes { &log[..] } else { &[] };
+        deepest.iter().chain(written).map(|coordinates| self.point(*coordinates, usable, seed)).collect()
+    }
+
+    /// How many points a run has, roughly, when `done` are done; for the time that is left.
+    #[must_use]
+    pub fn points_expected(&self, done: usize) -> usize {
+        const USUAL: usize = 24;
+        let writes = if self.writes { 8 + LOG_SIZES.len() } else { 0 };
+        (USUAL + writes).max(done + 1)
+    }
+
+    /// What a point takes, warm-up included: at the most.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        self.point_most.plus(WARM_UP.most).as_secs_f64()
+    }
+
+    /// Bytes of the part that is read twice: whole large I/Os, none in a volume that is too small to tell anything.
+    fn pass(&self, usable: u64) -> u64 {
+        let large = u64::from(self.large);
+        let bytes = PASS_MAX.min(usable / 8) / large * large;
+        if bytes < 8 * large { 0 } else { bytes }
+    }
+
+    /// The point of these coordinates.
+    #[must_use]
+    pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+        let Coordinates { small, large, step } = coordinates;
+        let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
+        let stream = match step {
+            Step::Pass(_) => {
+                return self.sequential(coordinates, Until::Ops(self.pass(usable) / u64::from(self.large)), seed);
+            }
+            Step::Within(bytes) => {
+                let space = Ratio::of(bytes, usable);
+                return Point {
+                    until: Until::Elapsed(Nanos::from_secs(1)),
+                    ..self.measured(
+                        coordinates,
+                        random(Load::Closed { depth: 1 }, Pattern::Hotspot { space, share: Ratio::ONE }),
+                        seed,
+                    )
+                };
+            }
+            Step::Rate(rate) => {
+                let load = Load::Open { rate: rate as f64, arrivals: Arrivals::Poisson, in_flight_max: small };
+                random(load, Pattern::Uniform)
+            }
+            Step::Large => self.stream(Load::Closed { depth: large }, Mix::READS, Pattern::Uniform, self.large),
+            Step::Stream => return self.sequential(coordinates, self.until(), seed),
+            Step::Write => {
+                let mix = Mix { writes: Ratio::ONE, durable: false };
+                self.stream(Load::Closed { depth: small }, mix, Pattern::Uniform, self.block)
+            }
+            Step::Log(bytes) => {
+                let mix = Mix { writes: Ratio::ONE, durable: true };
+                let load = Load::Closed { depth: 1 };
+                Stream { name: SMALL.into(), load, mix, pattern: Pattern::Sequential { start: 0 }, length: bytes }
+            }
+            Step::Cell | Step::Depth | Step::Again => random(Load::Closed { depth: small }, Pattern::Uniform),
+        };
+        self.measured(coordinates, stream, seed)
+    }
+
+    fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
+        let name = if length == self.large && length != self.block { LARGE } else { SMALL };
+        Stream { name: name.into(), load, mix, pattern, length }
+    }
+
+    fn until(&self) -> Until {
+        let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
+        Until::Precise { precision: self.precision, least, most: self.point_most }
+    }
+
+    fn measured(&self, coordinates: Coordinates, stream: Stream, seed: u64) -> Point {
+        // Blocks that no other point draws: a cache would know them.
+        let seed = seed_of(seed, coordinates);
+        Point { coordinates, streams: vec![stream], warm_up: WARM_UP, until: self.until(), seed, window: WINDOW }
+    }
+
+    /// One sequential stream of large reads, one after the other, from the beginning of the volume.
+    fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
+        let pattern = Pattern::Sequential { start: 0 };
+        let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
+        let warm_up = if matches!(until, Until::Ops(_)) { WarmUp::NONE } else { WARM_UP };
+        Point { warm_up, until, ..self.measured(coordinates, stream, seed) }
+    }
+}
+
+/// Most operations of an open loop in flight.
+const IN_FLIGHT_MAX: u32 = 512;
+
+fn log_step(bytes: u64) -> Step {
+    Step::Log(u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// The seed of a point: it differs from point to point, and one run's from another's.
+pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
+    let Coordinates { small, large, step } = coordinates;
+    let (which, value) = match step {
+        Step::Cell => (0, 0),
+        Step::Pass(number) => (1, u64::from(number)),
+        Step::Within(bytes) => (2, bytes),
+        Step::Depth => (3, 0),
+        Step::Rate(rate) => (4, rate),
+        Step::Large => (5, 0),
+        Step::Stream => (6, 0),
+        Step::Write => (7, 0),
+        Step::Log(bytes) => (8, u64::from(bytes)),
+        Step::Again => (9, 0),
+    };
+    // Knuth's multiplier for 64 bits mixes each part into the rest.
+    let mix = |seed: u64, part: u64| (seed ^ part).wrapping_mul(6_364_136_223_846_793_005).rotate_left(29);
+    [u64::from(small), u64::from(large), which, value].into_iter().fold(seed, mix)
+}
+
+impl<'a> Done<'a> {
+    fn of(&self, step: Step) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
+        let points = self.points.iter().filter(move |point| point.step == step);
+        points.filter_map(|point| Some((point, point.classes.first()?)))
+    }
+
+    fn unless_done(&self, coordinates: Coordinates) -> Option<Coordinates> {
+        self.points.iter().all(|point| point.coordinates() != coordinates).then_some(coordinates)
+    }
+
+    fn next_pass(&self, bytes: u64) -> Option<Coordinates> {
+        if bytes == 0 {
+            return None;
+        }
+        let coordinates = |step| Coordinates { small: 0, large: 1, step };
+        let pass = |number| self.unless_done(coordinates(Step::Pass(number)));
+        let within = || self.unless_done(Coordinates { small: 1, large: 0, step: Step::Within(bytes) });
+        pass(1).or_else(|| pass(2)).or_else(within)
+    }
+
+    /// A larger working set, as long as the one before it fits a cache.
+    fn next_working_set(&self, first: u64, usable: u64) -> Option<Coordinates> {
+        let whole = self.of(Step::Depth).find(|(point, _)| point.small == 1)?.1;
+        let sets = self.points.iter().filter_map(|point| match point.step {
+            Step::Within(bytes) => Some((bytes, point.classes.first()?)),
+            _ => None,
+        });
+        let (bytes, class) = sets.max_by_key(|(bytes, _)| *bytes)?;
+        let next = bytes.max(first) * GROWTH;
+        (crate::analyse::answers_from_cache(class, whole) && next <= usable / 2).then_some(Coordinates {
+            small: 1,
+            large: 0,
+            step: Step::Within(next),
+        })
+    }
+
+    /// Depth 1, then doubling from the first depth asked for, until two doublings in turn gained nothing.
+    fn next_depth(&self) -> Option<Coordinates> {
+        let depth = |small| Coordinates { small, large: 0, step: Step::Depth };
+        if let first @ Some(_) = self.unless_done(depth(1)) {
+            return first;
+        }
+        let mut rising = Rising::new(self.request.precision);
+        let mut next = 1;
+        loop {
+            let (_, class) = self.of(Step::Depth).find(|(point, _)| point.small == next)?;
+            rising.add(class.iops);
+            if rising.without_gain >= 2 || next >= self.request.depth_max {
+                return None;
+            }
+            next = if next == 1 { self.request.first_depth.max(2) } else { next.saturating_mul(2) };
+            next = next.min(self.request.depth_max);
+            if let wanted @ Some(_) = self.unless_done(depth(next)) {
+                return wanted;
+            }
+        }
+    }
+
+    /// Large I/O or writes: doubling until one doubling gained nothing.
+    fn next_doubling(&self, step: Step, most: u32) -> Option<Coordinates> {
+        let coordinates = |depth| match step {
+            Step::Large => Coordinates { small: 0, large: depth, step },
+            _ => Coordinates { small: depth, large: 0, step },
+        };
+        let mut rising = Rising::new(self.request.precision);
+        let mut depth = 1;
+        loop {
+            let wanted = coordinates(depth);
+            let Some((_, class)) = self.of(step).find(|(point, _)| point.coordinates() == wanted) else {
+                return Some(wanted);
+            };
+            rising.add(class.iops);
+            if rising.without_gain >= 1 || depth >= most {
+                return None;
+            }
+            depth *= 2;
+        }
+    }
+
+    /// Depths between those that are done: round the knee, then round the depth at which the bound is broken.
+    fn next_between(&self) -> Option<Coordinates> {
+        let doublings = self.doublings();
+        let refined = self.of(Step::Depth).count().saturating_sub(doublings);
+        if refined >= 2 * REFINEMENTS {
+            return None;
+        }
+        let mut depths: Vec<u32> = self.of(Step::Depth).map(|(point, _)| point.small).collect();
+        depths.sort_unstable();
+        let between = |low: u32, high: u32| {
+            let gap = high - low;
+            (gap > (high / 8).max(1)).then_some(Coordinates { small: low + gap / 2, large: 0, step: Step::Depth })
+        };
+        let knee = self.knee_depth()?;
+        let below = depths.iter().rev().find(|depth| **depth < knee);
+        if let Some(wanted) = below.and_then(|below| between(*below, knee)) {
+            return Some(wanted);
+        }
+        let kept = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
+        let last_kept = self.of(Step::Depth).filter(|(_, class)| kept(class)).map(|(point, _)| point.small).max()?;
+        let broken = depths.iter().find(|depth| **depth > last_kept)?;
+        if last_kept >= knee {
+            return None;
+        }
+        between(last_kept, *broken)
+    }
+
+    /// How many depths the doubling search has tried.
+    fn doublings(&self) -> usize {
+        let mut count = 0;
+        let mut depth = 1;
+        while self.of(Step::Depth).any(|(point, _)| point.small == depth) {
+            count += 1;
+            if depth >= self.request.depth_max {
+                break;
+            }
+            depth = if depth == 1 { self.request.first_depth.max(2) } else { depth.saturating_mul(2) };
+            depth = depth.min(self.request.depth_max);
+        }
+        count
+    }
+
+    fn knee_depth(&self) -> Option<u32> {
+        let loads: Vec<Loaded> = self.of(Step::Depth).filter_map(|(_, class)| Loaded::of(class)).collect();
+        let found = knee(&loads, self.request.precision.get())?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth, as it went in")]
+        Some(found.load as u32)
+    }
+
+    /// The next offered rate: between the greatest that kept the bound and the least that did not.
+    fn next_rate(&self) -> Option<Coordinates> {
+        let kept_depth = |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
+        let rate = |(_, class): (_, &ClassSummary)| class.iops;
+        let best = self.of(Step::Depth).filter(kept_depth).map(rate).fold(0.0, f64::max);
+        // Where not even depth 1 keeps the bound, a load that is mostly idle may.
+        let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
+        let limit = if best > 0.0 { best } else { lowest };
+        let (mut low, mut high, mut tried) = (0.0f64, limit, 0);
+        for point in self.points {
+            let (Step::Rate(rate), Some(class)) = (point.step, point.classes.first()) else { continue };
+            tried += 1;
+            let rate = rate as f64;
+            if class.sustained() { low = low.max(rate) } else { high = high.min(rate) }
+        }
+        let next = match (tried, low) {
+            (0, _) => 0.9 * high,
+            (_, low) if low <= 0.0 => 0.7 * high,
+            _ => f64::midpoint(low, high),
+        };
+        let open = limit.is_finite() && tried < RATES && high - low > RATE_GAP * high;
+        let in_flight = self.knee_depth()?.saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
+        let rate = rounded(next);
+        (open && rate > 0)
+            .then_some(Coordinates { small: in_flight, large: 0, step: Step::Rate(rate) })
+            .and_then(|coordinates| self.unless_done(coordinates))
+    }
+
+    /// The depth of the greatest throughput once more.
+    fn next_again(&self) -> Option<Coordinates> {
+        let (point, _) = self.of(Step::Depth).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
+        self.unless_done(Coordinates { small: point.small, large: 0, step: Step::Again })
+    }
+
+    fn next_write(&self) -> Option<Coordinates> {
+        if !self.request.writes {
+            return None;
+        }
+        let log = |bytes| self.unless_done(Coordinates { small: 1, large: 0, step: log_step(bytes) });
+        self.next_doubling(Step::Write, WRITE_DEPTH_MAX).or_else(|| LOG_SIZES.into_iter().find_map(log))
+    }
+}
+
+/// Watches whether throughput still rises.
+pub(super) struct Rising {
+    gain: f64,
+    /// The greatest so far.
+    pub(super) best: f64,
+    /// Loads in turn that gained nothing.
+    pub(super) without_gain: u32,
+}
+
+impl Rising {
+    pub(super) fn new(precision: Ratio) -> Self {
+        Self { gain: 1.0 + precision.get(), best: 0.0, without_gain: 0 }
+    }
+
+    pub(super) fn add(&mut self, iops: f64) {
+        self.without_gain = if iops > self.best * self.gain { 0 } else { self.without_gain + 1 };
+        self.best = self.best.max(iops);
+    }
+}
+
+/// Rounded to three significant digits, so that rates read well.
+fn rounded(rate: f64) -> u64 {
+    let unit = 10f64.powf((rate.max(1.0).log10().floor() - 2.0).max(0.0));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    let whole = ((rate / unit).round() * unit) as u64;
+    whole
+}
+
+impl CalibrateRequest {
+    /// Bytes of the largest I/O.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        let log = if self.writes { LOG_SIZES[LOG_SIZES.len() - 1] } else { 0 };
+        u64::from(self.block.max(self.large)).max(log)
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    #[must_use]
+    pub fn grain(&self) -> u64 {
+        let sizes = [u64::from(self.block), u64::from(self.large)];
+        let log = if self.writes { &LOG_SIZES[..] } else { &[] };
+        sizes.into_iter().chain(log.iter().copied()).fold(1, super::orion::least_common_multiple)
+    }
+}

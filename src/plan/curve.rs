@@ -1,0 +1,193 @@
+//! The plan of `curve`: latency against throughput, at the loads that were asked for.
+//!
+//! Loads are depths of a closed loop, offered rates of an open one, or offered rates as shares of the maximum; the
+//! maximum is then searched for first, by doubling the depth. A second, closed stream may run beside every point.
+
+use super::calibrate::{LARGE, Rising, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, seed_of};
+use crate::analyse::PointSummary;
+use crate::model::{Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until};
+use serde::{Deserialize, Serialize};
+
+/// Greatest depth at which the maximum is searched for.
+const DEPTH_MAX: u32 = 256;
+
+/// The loads of a curve, ascending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loads {
+    /// Outstanding I/Os of a closed loop.
+    Depths(Vec<u32>),
+    /// Offered operations a second.
+    Rates(Vec<u64>),
+    /// Offered operations a second, in percent of the greatest throughput of a closed loop.
+    Percents(Vec<f64>),
+}
+
+/// A closed stream of another size beside every point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Background {
+    /// Bytes of one I/O.
+    pub length: u32,
+    /// Outstanding I/Os.
+    pub depth: u32,
+}
+
+/// What `curve` was asked for. Kept in the journal's header, so that reports can be made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurveRequest {
+    /// The loads.
+    pub loads: Loads,
+    /// How the due times of an open loop are spaced.
+    pub arrivals: Arrivals,
+    /// Most operations of an open loop in flight.
+    pub in_flight_max: u32,
+    /// Bytes of one I/O.
+    pub length: u32,
+    /// Reads and writes.
+    pub mix: Mix,
+    /// Which blocks.
+    pub pattern: Pattern,
+    /// What runs beside.
+    pub background: Option<Background>,
+    /// The response time that is judged.
+    pub bound: Bound,
+    /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
+    pub precision: Ratio,
+    /// The longest that a point is measured, precise or not.
+    pub point_most: Nanos,
+}
+
+impl CurveRequest {
+    /// The point that comes next, after those that are done; none when all are.
+    #[must_use]
+    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates() == *wanted);
+        let coordinates = match &self.loads {
+            Loads::Depths(depths) => depths.iter().map(|depth| self.depth(*depth)).find(|wanted| !is_done(wanted))?,
+            Loads::Rates(rates) => rates.iter().map(|rate| self.rate(*rate)).find(|wanted| !is_done(wanted))?,
+            Loads::Percents(percents) => match self.maximum(done) {
+                Err(depth) => self.depth(depth),
+                Ok(maximum) => {
+                    let rates = percents.iter().map(|percent| self.rate(share_of(maximum, *percent)));
+                    rates.into_iter().find(|wanted| !is_done(wanted))?
+                }
+            },
+        };
+        Some(self.point(coordinates, usable, seed))
+    }
+
+    /// The greatest throughput of a closed loop, or the depth that is to be measured next to find it.
+    fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
+        let mut rising = Rising::new(self.precision);
+        let mut depth = 1;
+        loop {
+            let wanted = self.depth(depth);
+            let found = done.iter().find(|point| point.coordinates() == wanted).and_then(|point| point.classes.first());
+            rising.add(found.ok_or(depth)?.iops);
+            if rising.without_gain >= 2 || depth >= DEPTH_MAX {
+                return Ok(rising.best);
+            }
+            depth *= 2;
+        }
+    }
+
+    fn depth(&self, small: u32) -> Coordinates {
+        Coordinates { small, large: self.beside(), step: Step::Depth }
+    }
+
+    fn rate(&self, rate: u64) -> Coordinates {
+        Coordinates { small: self.in_flight_max, large: self.beside(), step: Step::Rate(rate) }
+    }
+
+    fn beside(&self) -> u32 {
+        self.background.map_or(0, |background| background.depth)
+    }
+
+    fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
+        let load = match coordinates.step {
+            Step::Rate(rate) => {
+                Load::Open { rate: rate as f64, arrivals: self.arrivals, in_flight_max: self.in_flight_max }
+            }
+            _ => Load::Closed { depth: coordinates.small },
+        };
+        let pattern = match self.pattern {
+            // Somewhere else than where the last point has just been.
+            Pattern::Sequential { .. } => {
+                let blocks = (usable / u64::from(self.length)).max(1);
+                Pattern::Sequential { start: seed_of(seed, coordinates) % blocks }
+            }
+            other => other,
+        };
+        let stream = Stream { name: SMALL.into(), load, mix: self.mix, pattern, length: self.length };
+        let background = self.background.map(|background| Stream {
+            name: LARGE.into(),
+            load: Load::Closed { depth: background.depth },
+            mix: Mix::READS,
+            pattern: Pattern::Uniform,
+            length: background.length,
+        });
+        let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
+        Point {
+            coordinates,
+            streams: std::iter::once(stream).chain(background).collect(),
+            warm_up: WARM_UP,
+            until: Until::Precise { precision: self.precision, least, most: self.point_most },
+            seed: seed_of(seed, coordinates),
+            window: WINDOW,
+        }
+    }
+
+    /// Points with the most that any may have outstanding.
+    #[must_use]
+    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        let deepest = match &self.loads {
+            Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
+            Loads::Rates(_) => vec![self.rate(1)],
+            Loads::Percents(_) => vec![self.depth(DEPTH_MAX), self.rate(1)],
+        };
+        deepest.into_iter().map(|coordinates| self.point(coordinates, usable, seed)).collect()
+    }
+
+    /// How many points there are, roughly, when `done` are done.
+    #[must_use]
+    pub fn points_expected(&self, done: usize) -> usize {
+        const SEARCH: usize = 9;
+        let points = match &self.loads {
+            Loads::Depths(depths) => depths.len(),
+            Loads::Rates(rates) => rates.len(),
+            Loads::Percents(percents) => percents.len() + SEARCH,
+        };
+        points.max(done)
+    }
+
+    /// Seconds that a point takes at the most.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        self.point_most.plus(WARM_UP.most).as_secs_f64()
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    #[must_use]
+    pub fn grain(&self) -> u64 {
+        let beside = self.background.map_or(1, |background| u64::from(background.length));
+        super::orion::least_common_multiple(self.length.into(), beside)
+    }
+
+    /// Bytes of the largest I/O.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        u64::from(self.length.max(self.background.map_or(0, |background| background.length)))
+    }
+
+    /// True if some operation writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.mix.writes != Ratio::ZERO
+    }
+}
+
+/// So many percent of a rate, in whole operations a second.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate; float casts saturate")]
+fn share_of(maximum: f64, percent: f64) -> u64 {
+    ((maximum * percent / 100.0).round() as u64).max(1)
+}

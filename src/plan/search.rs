@@ -1,0 +1,126 @@
+//! Plans whose next point depends on what the ones before it showed: `calibrate` and `curve`, under one name.
+
+use super::{CalibrateRequest, CurveRequest};
+use crate::analyse::PointSummary;
+use crate::model::{Bound, Coordinates, Point, Ratio};
+use serde::{Deserialize, Serialize};
+
+/// What was asked for. Kept in the journal's header under the verb's name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Search {
+    /// `rigel calibrate`.
+    Calibrate(CalibrateRequest),
+    /// `rigel curve`.
+    Curve(CurveRequest),
+}
+
+impl Search {
+    /// The search that a journal's header tells of; none if its run was made by another verb.
+    #[must_use]
+    pub fn of(plan: &serde_json::Value) -> Option<Self> {
+        let asked = |verb: &str| plan.get(verb).cloned();
+        let calibrate = || serde_json::from_value(asked("calibrate")?).ok().map(Self::Calibrate);
+        let curve = || serde_json::from_value(asked("curve")?).ok().map(Self::Curve);
+        calibrate().or_else(curve)
+    }
+
+    /// The verb.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Calibrate(_) => "calibrate",
+            Self::Curve(_) => "curve",
+        }
+    }
+
+    /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
+    #[must_use]
+    pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        match self {
+            Self::Calibrate(request) => request.next(usable, seed, done),
+            Self::Curve(request) => request.next(usable, seed, done),
+        }
+    }
+
+    /// What is driven before a point, and not recorded.
+    #[must_use]
+    pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
+        match self {
+            Self::Calibrate(request) => request.warming(coordinates, usable, seed),
+            Self::Curve(_) => None,
+        }
+    }
+
+    /// Points with the most that any may have outstanding: what must be granted before anything begins.
+    #[must_use]
+    pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
+        match self {
+            Self::Calibrate(request) => request.extremes(usable, seed),
+            Self::Curve(request) => request.extremes(usable, seed),
+        }
+    }
+
+    /// How many points there are, roughly, when `done` are done.
+    #[must_use]
+    pub fn points_expected(&self, done: usize) -> usize {
+        match self {
+            Self::Calibrate(request) => request.points_expected(done),
+            Self::Curve(request) => request.points_expected(done),
+        }
+    }
+
+    /// Seconds that a point takes at the most.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        match self {
+            Self::Calibrate(request) => request.point_seconds(),
+            Self::Curve(request) => request.point_seconds(),
+        }
+    }
+
+    /// The bound on latency that points are held against.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        match self {
+            Self::Calibrate(request) => request.bound,
+            Self::Curve(request) => request.bound,
+        }
+    }
+
+    /// Half-width of a figure's 95 % interval that is wanted, as a share of it.
+    #[must_use]
+    pub fn precision(&self) -> Ratio {
+        match self {
+            Self::Calibrate(request) => request.precision,
+            Self::Curve(request) => request.precision,
+        }
+    }
+
+    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    #[must_use]
+    pub fn grain(&self) -> u64 {
+        match self {
+            Self::Calibrate(request) => request.grain(),
+            Self::Curve(request) => request.grain(),
+        }
+    }
+
+    /// Bytes of the largest I/O.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        match self {
+            Self::Calibrate(request) => request.largest(),
+            Self::Curve(request) => request.largest(),
+        }
+    }
+
+    /// True if some point writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Calibrate(request) => request.writes,
+            Self::Curve(request) => request.writes(),
+        }
+    }
+}
