@@ -1,9 +1,10 @@
 //! Answers that are known beforehand, or by somebody else: what we measure is held against them, on the kernel's own
 //! facilities.
 //!
-//! A cap on a device must come out as the rate; the kernel's counters and its block trace must agree with our count and
-//! our coverage; Orion's files must follow from the journal; what was to be written must be on the disk; fio must do
-//! what the jobs that we print say; and the memory is bounded. Nothing here asserts how fast anything is.
+//! A cap on a device must come out as the rate, and the times, errors and stalls of a programmed one as they were
+//! programmed; the kernel's counters and its block trace must agree with our count and our coverage; Orion's files must
+//! follow from the journal; what was to be written must be on the disk; fio must do what the jobs that we print say; and
+//! the memory is bounded. Nothing here asserts how fast anything is.
 //!
 //! Most of it needs root, loop devices and a tool; where they are missing the test says that it was skipped, and fails
 //! if `RIGEL_REQUIRE_ALL` is set. What a test sets up is taken down even if the test fails.
@@ -11,6 +12,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod device;
+mod faulty;
 mod fio;
 mod memory;
 mod orion;
