@@ -22,5 +22,5 @@ pub use finding::{Finding, Severity};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use point::{Arrivals, Coordinates, Load, Mix, Point, Step, Stream, Until, WarmUp};
-pub use target::{Distribution, Layout, SimSpec, Stall, Target};
+pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

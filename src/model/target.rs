@@ -63,8 +63,46 @@ pub struct SimSpec {
     pub stall: Option<Stall>,
     /// Share of operations that fail with an I/O error.
     pub errors: Ratio,
+    /// A cap on operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// A share of slow operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<Slow>,
+    /// A cache of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
     /// Pretended size.
     pub bytes: Bytes,
+}
+
+/// A cap as cloud volumes have it, a token bucket: an operation takes a token before it is served, and waits for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Tokens that come back, a second; at least 1.
+    pub rate: u32,
+    /// Tokens at the beginning, and at most: the burst credit; at least 1.
+    pub burst: u32,
+}
+
+/// Operations that take another service time than the rest, always the same.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Slow {
+    /// Service time of such an operation, before its bytes are counted.
+    pub service: Nanos,
+    /// Share of them; each operation is drawn independently.
+    pub share: Ratio,
+}
+
+/// A cache in the device: reads of the blocks touched last are served in a time of their own. Writes take the device's
+/// time and leave their block in it. Blocks are told apart by position and length, so streams of different lengths
+/// share its room and not its contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// What fits; beyond it, the block that was not touched for longest makes room.
+    pub bytes: Bytes,
+    /// Service time of a hit, its bytes included.
+    pub service: Nanos,
 }
 
 /// How service times vary about their mean.
@@ -94,6 +132,9 @@ const SIM_DEFAULT: SimSpec = SimSpec {
     bandwidth: None,
     stall: None,
     errors: Ratio::ZERO,
+    limit: None,
+    slow: None,
+    cache: None,
     bytes: Bytes(4 * GIB),
 };
 
@@ -108,7 +149,7 @@ impl FromStr for SimSpec {
                 Error::asked(
                     format!("'{part}' in 'sim:{text}': {why}"),
                     "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%]\
-                     [,size=4GiB]",
+                     [,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]",
                 )
             };
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
@@ -127,6 +168,19 @@ impl FromStr for SimSpec {
                     spec.stall = Some(stall);
                 }
                 Some(("errors", value)) => spec.errors = value.parse().map_err(|_| wrong("not a share"))?,
+                Some(("limit", value)) => {
+                    let limit =
+                        parse_limit(value).ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, neither 0"))?;
+                    spec.limit = Some(limit);
+                }
+                Some(("slow", value)) => {
+                    let slow = parse_slow(value).ok_or_else(|| wrong("slow is SERVICE_TIME@SHARE, the time not 0"))?;
+                    spec.slow = Some(slow);
+                }
+                Some(("cache", value)) => {
+                    let cache = parse_cache(value).ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, neither 0"))?;
+                    spec.cache = Some(cache);
+                }
                 Some(("size", value)) => spec.bytes = value.parse().map_err(|_| wrong("not a size"))?,
                 Some(_) => return Err(wrong("no such setting")),
                 None if part == "fixed" => spec.distribution = Distribution::Fixed,
@@ -156,6 +210,28 @@ fn parse_stall(text: &str) -> Option<Stall> {
     (stall.length < stall.period).then_some(stall)
 }
 
+/// `2000/s`, or `2000/s+10000`.
+fn parse_limit(text: &str) -> Option<Limit> {
+    let (rate, burst) = text.split_once("/s")?;
+    let burst = if burst.is_empty() { 1 } else { burst.strip_prefix('+')?.parse().ok()? };
+    let limit = Limit { rate: rate.parse().ok()?, burst };
+    (limit.rate > 0 && limit.burst > 0).then_some(limit)
+}
+
+/// `50ms@0.5%`.
+fn parse_slow(text: &str) -> Option<Slow> {
+    let (service, share) = text.split_once('@')?;
+    let slow = Slow { service: service.parse().ok()?, share: share.parse().ok()? };
+    (slow.service > Nanos(0)).then_some(slow)
+}
+
+/// `256MiB@20us`.
+fn parse_cache(text: &str) -> Option<Cache> {
+    let (bytes, service) = text.split_once('@')?;
+    let cache = Cache { bytes: bytes.parse().ok()?, service: service.parse().ok()? };
+    (cache.bytes > Bytes(0) && cache.service > Nanos(0)).then_some(cache)
+}
+
 impl fmt::Display for SimSpec {
     /// The form that [`SimSpec::from_str`] reads, with `sim:` before it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,6 +248,18 @@ impl fmt::Display for SimSpec {
         }
         if self.errors != Ratio::ZERO {
             write!(f, ",errors={}", self.errors.get())?;
+        }
+        if let Some(Limit { rate, burst }) = self.limit {
+            write!(f, ",limit={rate}/s")?;
+            if burst > 1 {
+                write!(f, "+{burst}")?;
+            }
+        }
+        if let Some(Slow { service, share }) = self.slow {
+            write!(f, ",slow={}@{}", service.exact(), share.exact())?;
+        }
+        if let Some(Cache { bytes, service }) = self.cache {
+            write!(f, ",cache={}@{}", bytes.exact(), service.exact())?;
         }
         write!(f, ",size={}", self.bytes.exact())
     }
@@ -206,7 +294,11 @@ mod tests {
 
     #[test]
     fn a_sim_that_makes_no_sense_is_refused_by_name() {
-        for text in ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"] {
+        let shapes = ["0,1ms", "servers=x", "stall=2s/1s", "speed=9", "1,0s"];
+        let limits =
+            ["limit=0/s", "limit=2000", "limit=2000/s+0", "limit=2000/s10", "limit=-1/s", "limit=5000000000/s"];
+        let others = ["slow=50ms", "slow=0s@1%", "slow=50ms@101%", "cache=0@20us", "cache=1MiB@0s", "cache=20us"];
+        for text in [&shapes[..], &limits, &others].concat() {
             let error = text.parse::<SimSpec>().unwrap_err();
             assert_eq!(error.exit_status(), 2);
             assert!(error.to_string().contains(text.split(',').next().unwrap()), "{error}");
@@ -216,13 +308,21 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_read_back(
-            servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100
+            servers in 1u32..4096, service in 1u64..1_000_000_000, stall in 1u64..1000, errors in 0u32..100,
+            limit in prop::option::of((1u32.., 1u32..)), slow in prop::option::of((1u64..1_000_000_000, 0u32..=1000)),
+            cache in prop::option::of((1u64..1 << 40, 1u64..1_000_000_000)),
         ) {
             let spec = SimSpec {
                 servers,
                 service: Nanos(service),
                 stall: Some(Stall { length: Nanos(stall), period: Nanos(stall * 2) }),
                 errors: Ratio::from_percent(f64::from(errors)).unwrap(),
+                limit: limit.map(|(rate, burst)| Limit { rate, burst }),
+                slow: slow.map(|(service, share)| Slow {
+                    service: Nanos(service),
+                    share: Ratio::from_percent(f64::from(share) / 10.0).unwrap(),
+                }),
+                cache: cache.map(|(bytes, service)| Cache { bytes: Bytes(bytes), service: Nanos(service) }),
                 ..SIM_DEFAULT
             };
             prop_assert_eq!(spec.to_string().trim_start_matches("sim:").parse::<SimSpec>().unwrap(), spec);
