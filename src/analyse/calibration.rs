@@ -136,6 +136,7 @@ pub struct Calibration {
     /// Whether a cache answered.
     pub cache: CacheTest,
     /// Every point, in the order it was measured.
+    #[serde(skip)]
     pub points: Vec<PointSummary>,
     /// What is doubtful about the run as a whole; what is doubtful about a point stands with it.
     pub findings: Vec<Finding>,

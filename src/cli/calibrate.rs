@@ -2,10 +2,8 @@
 
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
-use crate::analyse::{Calibration, calibration};
 use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
 use crate::plan::{CalibrateRequest, Search};
-use crate::record::journal::Run;
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
 
@@ -78,25 +76,18 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     };
     let directory = job.directory.clone();
     let (run, stopped) = measuring::measure(job, &args.measuring)?;
-    let (text, found) = render(&run)?;
+    let found = report::calibration::of(&run)
+        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.measuring.json {
         result(&data::json(&run));
     } else if args.like_oracle {
         result(&report::calibration::oracle_row(&run, &found));
     } else {
-        result(&text);
+        result(&report::calibration::text(&run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
     measuring::refuse_incomplete(&run, stopped, &directory)?;
     Ok(if args.max_latency.is_some() && found.sustained.kept.is_none() { 3 } else { 0 })
-}
-
-/// `rigel report` of a calibration.
-pub(super) fn render(run: &Run) -> Result<(String, Calibration), Error> {
-    let search = Search::of(&run.header.plan)
-        .ok_or_else(|| Error::asked("this run is no calibration", "use a report that its verb has"))?;
-    let found = calibration(&run.latest(), search.bound(), search.precision());
-    Ok((report::calibration::text(run, &found), found))
 }
 
 impl CalibrateArgs {
@@ -121,7 +112,7 @@ impl CalibrateArgs {
             bound: self.max_latency.unwrap_or(default.bound),
             precision,
             point_most: self.point_max,
-            first_depth: self.num_disks.clamp(2, default.depth_max),
+            num_disks: self.num_disks,
             writes: self.write,
             ..default
         })

@@ -3,7 +3,7 @@
 use super::{orion, output};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{data, fio, table};
+use crate::report::{calibration, data, fio, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
             fio::job(&run.header, small, large)?
         }
         (None, _) if args.json => data::json(&run),
-        (None, Format::Text) => table::text(&run),
+        (None, Format::Text) => text(&run),
         (None, Format::Csv) => data::csv(&run),
         (None, Format::Json) => data::json(&run),
         (None, Format::Orion) => orion::summary_again(&run)?,
@@ -59,6 +59,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     output::result(&text);
     warn_if_cut(&run);
     Ok(0)
+}
+
+/// The report for people that the run's verb has.
+fn text(run: &Run) -> String {
+    match calibration::of(run) {
+        Some(found) => calibration::text(run, &found),
+        None => table::text(run),
+    }
 }
 
 fn warn_if_cut(run: &Run) {

@@ -61,8 +61,8 @@ pub struct CalibrateRequest {
     pub precision: Ratio,
     /// The longest that a point is measured, precise or not.
     pub point_most: Nanos,
-    /// Where the search goes on after depth 1.
-    pub first_depth: u32,
+    /// `num_physical_disks`, as `CALIBRATE_IO` was told them: the depth at which the search goes on after depth 1.
+    pub num_disks: u32,
     /// Greatest depth of random reads.
     pub depth_max: u32,
     /// Random writes, and log writes, are measured too.
@@ -83,7 +83,7 @@ impl CalibrateRequest {
         bound: Bound::CALIBRATE_IO,
         precision: Ratio::from_parts_per_million(20_000),
         point_most: Nanos::from_secs(5),
-        first_depth: 2,
+        num_disks: 1,
         depth_max: 256,
         writes: false,
     };
@@ -290,7 +290,7 @@ impl<'a> Done<'a> {
             if rising.without_gain >= 2 || next >= self.request.depth_max {
                 return None;
             }
-            next = if next == 1 { self.request.first_depth.max(2) } else { next.saturating_mul(2) };
+            next = if next == 1 { self.request.num_disks.max(2) } else { next.saturating_mul(2) };
             next = next.min(self.request.depth_max);
             if let wanted @ Some(_) = self.unless_done(depth(next)) {
                 return wanted;
@@ -355,7 +355,7 @@ impl<'a> Done<'a> {
             if depth >= self.request.depth_max {
                 break;
             }
-            depth = if depth == 1 { self.request.first_depth.max(2) } else { depth.saturating_mul(2) };
+            depth = if depth == 1 { self.request.num_disks.max(2) } else { depth.saturating_mul(2) };
             depth = depth.min(self.request.depth_max);
         }
         count

@@ -1,13 +1,21 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
 use super::table;
-use crate::analyse::{AtLoad, Calibration, Estimate, Interval};
+use crate::analyse::{AtLoad, Calibration, Estimate, Interval, calibration};
 use crate::model::{Bytes, Nanos, Severity, Target};
+use crate::plan::Search;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
 /// Columns of the names at the left.
 const NAME_WIDTH: usize = 22;
+
+/// What a run found; none if it was made by another verb.
+#[must_use]
+pub fn of(run: &Run) -> Option<Calibration> {
+    let Search::Calibrate(request) = Search::of(&run.header.plan)? else { return None };
+    Some(calibration(&run.latest(), request.bound, request.precision))
+}
 
 /// The screen: the figures with their intervals, then what is doubtful.
 #[must_use]

@@ -1,7 +1,8 @@
 //! The report for programs: JSON and csv.
 
-use crate::analyse::{PointSummary, summarise};
+use crate::analyse::{Calibration, PointSummary, summarise, summarise_within};
 use crate::model::{Finding, Host, TargetFacts};
+use crate::plan::Search;
 use crate::record::journal::Run;
 use serde::Serialize;
 use std::fmt::Write;
@@ -18,6 +19,9 @@ struct Report<'a> {
     target: &'a TargetFacts,
     points_planned: usize,
     points: Vec<PointSummary>,
+    /// Of a run by `calibrate`: what it found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<Calibration>,
     findings: Vec<Finding>,
 }
 
@@ -25,8 +29,16 @@ struct Report<'a> {
 #[must_use]
 pub fn json(run: &Run) -> String {
     let header = &run.header;
-    let points: Vec<PointSummary> = run.latest().iter().map(summarise).collect();
-    let findings = header.findings.iter().chain(points.iter().flat_map(|point| &point.findings)).cloned().collect();
+    let search = Search::of(&header.plan);
+    let bound = search.as_ref().map(Search::bound);
+    let points: Vec<PointSummary> = run.latest().iter().map(|record| summarise_within(record, bound)).collect();
+    let calibration = match &search {
+        Some(Search::Calibrate(_)) => super::calibration::of(run),
+        _ => None,
+    };
+    let of_run = calibration.iter().flat_map(|found| &found.findings);
+    let of_points = points.iter().flat_map(|point| &point.findings);
+    let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
     let report = Report {
         version: &header.version,
         started: &header.started,
@@ -35,8 +47,9 @@ pub fn json(run: &Run) -> String {
         engine_about: &header.engine_about,
         host: &header.host,
         target: &header.facts,
-        points_planned: header.points.len(),
+        points_planned: header.points.len().max(points.len()),
         points,
+        calibration,
         findings,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
