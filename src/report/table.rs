@@ -21,7 +21,8 @@ pub fn text(run: &Run) -> String {
     let _ = writeln!(text, "{}{size}, begun {}", facts.name, header.started);
     let _ = writeln!(text, "{} CPUs, Linux {}; {}", header.host.cpus, header.host.kernel, header.engine_about);
     let (done, planned) = (summaries.len(), header.points.len());
-    let _ = writeln!(text, "{done} of {planned} data points, Rigel {}\n", header.version);
+    let of = if planned > 0 { format!(" of {planned}") } else { String::new() };
+    let _ = writeln!(text, "{done}{of} data points, Rigel {}\n", header.version);
     text.push_str(&points(&summaries));
     text.push('\n');
     text.push_str(&coverage(&summaries));
