@@ -247,10 +247,11 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
         let cost = |at: usize| missed(&counts[..at]) + missed(&counts[at..]);
         cost(*one).total_cmp(&cost(*other))
     })?;
-    let (before, after) = (mean(&counts[..at]), mean(&counts[at..]));
-    // The window of the step itself is neither.
+    // The window in which it steps is neither, on whichever side it was counted.
+    let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
+    let (before, after) = (mean(early), mean(late));
     let level = |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
-    let is_step = before >= STEP * after && level(&counts[..at - 1], before) && level(&counts[at + 1..], after);
+    let is_step = before >= STEP * after && level(early, before) && level(late, after);
     is_step.then_some(StepDown { at, before, after })
 }
 

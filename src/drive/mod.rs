@@ -114,6 +114,8 @@ struct Room<'a> {
     terms: &'a Terms<'a>,
     /// Workers in all.
     workers: usize,
+    /// Windows that were over when it was last asked whether they are enough.
+    judged: AtomicUsize,
     /// By stream.
     pacers: Vec<Pacer>,
     /// By class.
@@ -135,6 +137,11 @@ impl Room<'_> {
             return false;
         }
         let over = usize::try_from(now.since(from).0 / self.point.window.0).unwrap_or(0).saturating_sub(1);
+        // Judging takes the longer the more windows there are, so that it is not asked after each of thousands.
+        if over < self.judged.load(Ordering::Relaxed).max(1) * 21 / 20 {
+            return false;
+        }
+        self.judged.store(over, Ordering::Relaxed);
         let so_far = |seconds: &Arc<Seconds>| {
             let mut windows = seconds.so_far();
             windows.resize_with(over, Window::default);
@@ -186,6 +193,7 @@ pub fn point(
         stage: Stage::new(point.until),
         terms,
         workers: hands.len(),
+        judged: AtomicUsize::new(0),
         pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),

@@ -34,7 +34,7 @@ const GROWTH: u64 = 4;
 const REFINEMENTS: usize = 3;
 
 /// Offered rates tried under the bound.
-const RATES: usize = 4;
+const RATES: usize = 5;
 
 /// How close the greatest rate that is kept and the least that is not must come.
 const RATE_GAP: f64 = 0.05;
@@ -453,5 +453,86 @@ impl CalibrateRequest {
         let sizes = [u64::from(self.block), u64::from(self.large)];
         let log = if self.writes { &LOG_SIZES[..] } else { &[] };
         sizes.into_iter().chain(log.iter().copied()).fold(1, super::orion::least_common_multiple)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{Within, summarise_within};
+    use crate::model::{Kind, Outcome};
+    use crate::record::{Coverage, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Times};
+    use std::sync::Arc;
+
+    /// A point of 3 s at `depth`, `iops` a second spread evenly, that keeps the bound or not.
+    fn point(depth: u32, iops: u64, kept: bool) -> PointSummary {
+        let seconds = Arc::new(Seconds::new(WINDOW));
+        let mut recorder = Recorder::new(false, &[Kind::Read], seconds);
+        recorder.measure_from(Nanos(0));
+        let response = Nanos(u64::from(depth) * 1_000_000_000 / iops);
+        for number in 0..3 * iops {
+            let due = Nanos(number * 1_000_000_000 / iops);
+            recorder.record(Kind::Read, Times { due, start: due, done: due.plus(response) }, Outcome::Done);
+        }
+        let load = Load::Closed { depth };
+        let mut stream = StreamRecord {
+            name: SMALL.into(),
+            length: 8192,
+            loads: vec![load],
+            patterns: vec![Pattern::Uniform],
+            kinds: vec![KindRecord { kind: Kind::Read, windows: Vec::new() }],
+            unserved: Vec::new(),
+            delay: None,
+            warm_up_done: 0,
+            coverage: Coverage::default(),
+        };
+        recorder.pour_into(&mut stream);
+        let record = PointRecord {
+            coordinates: Coordinates { small: depth, large: 0, step: Step::Depth },
+            started: String::new(),
+            warm_up: Nanos(0),
+            measured: Nanos::from_secs(3),
+            end: End::Complete,
+            cpu: Nanos(0),
+            cpus: 1,
+            window: WINDOW,
+            asked: None,
+            streams: vec![stream],
+            samples: Vec::new(),
+        };
+        let mut summary = summarise_within(&record, None);
+        summary.classes[0].within = Some(Within { share: f64::from(u8::from(kept)), kept });
+        summary
+    }
+
+    /// The depths that are asked for on a device of this throughput, until something else than a depth is.
+    fn depths(iops: impl Fn(u32) -> u64, kept: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut done = Vec::new();
+        // Too small a volume for passes, so that depths come first.
+        while let Some(next) = CalibrateRequest::DEFAULT.next(1 << 20, 1, &done).map(|point| point.coordinates)
+            && next.step == Step::Depth
+        {
+            done.push(point(next.small, iops(next.small), kept(next.small)));
+        }
+        done.iter().map(|point| point.small).collect()
+    }
+
+    #[test]
+    fn depth_doubles_until_two_doublings_gain_nothing_and_is_refined_round_the_knee() {
+        assert_eq!(depths(|depth| 1000 * u64::from(depth.min(4)), |_| true), [1, 2, 4, 8, 16, 3]);
+        assert_eq!(depths(|depth| 1000 * u64::from(depth.min(11)), |_| true), [1, 2, 4, 8, 16, 32, 64, 12, 10, 11]);
+        assert_eq!(depths(|_| 1000, |_| true), [1, 2, 4]);
+    }
+
+    #[test]
+    fn where_a_bound_is_broken_before_the_knee_depths_close_in_on_it() {
+        // Throughput rises up to 32, and 21 is the last depth that keeps the bound.
+        let tried = depths(|depth| 200 * u64::from(depth.min(32)), |depth| depth <= 21);
+        assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 24, 28, 20, 22]);
+    }
+
+    #[test]
+    fn rates_read_well() {
+        assert_eq!([7.2, 123.4, 45_678.0, 1_234_567.0].map(rounded), [7, 123, 45_700, 1_230_000]);
     }
 }

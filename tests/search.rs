@@ -1,0 +1,239 @@
+//! Laws of searches and of their statistics, on simulated devices in virtual time: what theory says beforehand must
+//! come out, with the interval that is claimed for it.
+
+use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise, summarise_within};
+use rigel::drive::{self, Terms};
+use rigel::engine::Engine;
+use rigel::engine::sim::Sim;
+use rigel::model::{
+    Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
+};
+use rigel::plan::CalibrateRequest;
+use rigel::record::{PointRecord, Window};
+use std::sync::atomic::AtomicBool;
+
+/// Runs of which 95 % should hold the truth.
+const RUNS: u64 = 200;
+
+fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
+    let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
+    let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
+    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+}
+
+/// A whole calibration of the device `spec`.
+fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
+    let engine = Sim::new(spec.parse().unwrap(), seed);
+    let mut records: Vec<PointRecord> = Vec::new();
+    let usable = engine.usable();
+    loop {
+        let summaries: Vec<PointSummary> =
+            records.iter().map(|record| summarise_within(record, Some(request.bound))).collect();
+        let Some(point) = request.next(usable, seed, &summaries) else { break };
+        assert!(records.len() < 60, "the search does not end: {}", point.coordinates);
+        if let Some(warming) = request.warming(point.coordinates, usable, seed) {
+            run(&engine, &warming);
+        }
+        records.push(run(&engine, &point));
+    }
+    calibration(&records, request.bound, request.precision)
+}
+
+fn point(load: Load, until: Until) -> Point {
+    let stream = Stream { name: "small".into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 };
+    let second = Nanos::from_secs(1);
+    Point {
+        coordinates: Coordinates { small: 1, large: 0, step: Step::Depth },
+        streams: vec![stream],
+        warm_up: WarmUp { least: second, most: second },
+        until,
+        seed: 1,
+        window: Nanos::from_millis(100),
+    }
+}
+
+fn precise(percent: f64) -> Until {
+    Until::Precise {
+        precision: Ratio::from_percent(percent).unwrap(),
+        least: Nanos::from_secs(2),
+        most: Nanos::from_secs(20),
+    }
+}
+
+fn names(found: &Calibration) -> Vec<&str> {
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    found.findings.iter().chain(of_points).map(|finding| finding.name.as_str()).collect()
+}
+
+/// 92 to 98 % of the intervals hold the truth.
+fn assert_covers(held: u64, what: &str) {
+    assert!((RUNS * 92 / 100..=RUNS * 98 / 100).contains(&held), "{what}: {held} of {RUNS} intervals hold the truth");
+}
+
+/// The mean response time of M/M/c in seconds: Erlang's C formula.
+fn erlang(servers: u32, service: f64, rate: f64) -> f64 {
+    let (c, a) = (f64::from(servers), rate * service);
+    let mut term = 1.0;
+    let mut sum = 0.0;
+    for k in 0..servers {
+        sum += term;
+        term *= a / f64::from(k + 1);
+    }
+    let waiting = term / (1.0 - a / c);
+    service + waiting / (sum + waiting) * service / (c - a)
+}
+
+#[test]
+fn the_interval_of_throughput_and_of_the_median_holds_the_truth_as_often_as_it_says() {
+    let (mut throughput, mut median) = (0, 0);
+    for seed in 0..RUNS {
+        // Four servers of 1 ms, always busy: 4,000 a second. One of them alone: a median of ln 2 ms.
+        let busy = Sim::new("4,1ms".parse().unwrap(), seed);
+        let summary = summarise(&run(&busy, &point(Load::Closed { depth: 8 }, precise(2.0))));
+        throughput += u64::from(summary.classes[0].rate().interval.unwrap().contains(4000.0));
+        let alone = Sim::new("4,1ms".parse().unwrap(), seed + RUNS);
+        let summary = summarise(&run(&alone, &point(Load::Closed { depth: 4 }, precise(3.0))));
+        let interval = summary.classes[0].confidence.unwrap().p50_us.unwrap();
+        median += u64::from(interval.contains(1000.0 * std::f64::consts::LN_2));
+    }
+    assert_covers(throughput, "throughput");
+    assert_covers(median, "median");
+}
+
+#[test]
+fn the_interval_of_an_open_loops_mean_response_holds_erlangs() {
+    let held = |seed: &u64| {
+        let engine = Sim::new("4,1ms".parse().unwrap(), *seed);
+        let load = Load::Open { rate: 2800.0, arrivals: Arrivals::Poisson, in_flight_max: 1000 };
+        let summary = summarise(&run(&engine, &point(load, Until::Elapsed(Nanos::from_secs(10)))));
+        let mean = summary.classes[0].confidence.unwrap().mean_us.unwrap();
+        mean.interval().contains(erlang(4, 1000.0, 0.0028))
+    };
+    assert_covers((0..RUNS).filter(held).count() as u64, "mean response");
+}
+
+#[test]
+fn a_calibration_finds_what_the_model_is_made_of() {
+    // Eight servers of 100 us: the knee is at 8, the maximum 80,000. A megabyte takes another millisecond.
+    let found = calibrate("8,100us,fixed,bandwidth=1GB", &CalibrateRequest::DEFAULT, 3);
+    let per_op = 100e-6 + 8192.0 / 1e9;
+    let maximum = found.maximum.unwrap();
+    assert!((maximum.iops.value * per_op / 8.0 - 1.0).abs() < 0.005, "{maximum:?}");
+    assert!((found.curve.knee.unwrap().load - 8.0).abs() < 0.5, "{:?}", found.curve.knee);
+    assert!((found.curve.knee.unwrap().asymptotes.unwrap() - 8.0).abs() < 0.1);
+    let low = found.low_load.unwrap();
+    assert!((low.p50_us.value / (per_op * 1e6) - 1.0).abs() < 0.01, "{low:?}");
+    let large = 1_048_576.0 / (100e-6 + 1_048_576.0 / 1e9) / 1e6;
+    assert!((found.stream.unwrap().mb_per_s.value / large - 1.0).abs() < 0.01, "{:?}", found.stream);
+    assert!((found.large.unwrap().mb_per_s.value / large / 8.0 - 1.0).abs() < 0.02, "{:?}", found.large);
+    // Offered at random times, nearly all of it is served within 20 ms; more than there is never is.
+    let kept = found.sustained.kept_rate.unwrap() as f64;
+    assert!((0.85..1.0).contains(&(kept * per_op / 8.0)), "{:?}", found.sustained);
+    assert!(!names(&found).contains(&"drift") && !names(&found).contains(&"cache"), "{:?}", names(&found));
+}
+
+#[test]
+fn where_it_begins_does_not_change_what_is_found() {
+    for num_disks in [1, 3, 24] {
+        let request = CalibrateRequest { num_disks, ..CalibrateRequest::DEFAULT };
+        let found = calibrate("6,100us,fixed", &request, 5);
+        let knee = found.curve.knee.unwrap();
+        assert!((knee.load - 6.0).abs() < 0.5 && knee.bracketed(), "{num_disks}: {knee:?}");
+        assert!((found.maximum.unwrap().iops.value / 60_000.0 - 1.0).abs() < 0.005, "{num_disks}");
+    }
+}
+
+#[test]
+fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
+    // One server of 1 ms: at depth N every read takes N ms, so a bound of 2.5 ms is kept up to 2, and broken at 4.
+    let bound: Bound = "2500us@p99".parse().unwrap();
+    let request = CalibrateRequest { bound, ..CalibrateRequest::DEFAULT };
+    let found = calibrate("1,1ms,fixed", &request, 3);
+    let depths = found.points.iter().filter(|point| point.step == Step::Depth);
+    let kept: Vec<(u32, bool)> = depths.map(|point| (point.small, point.classes[0].within.unwrap().kept)).collect();
+    assert_eq!(kept, [(1, true), (2, true), (4, false)]);
+    // M/M/1: the response time is exponential with rate mu - lambda, so p99 = ln 100 / (mu - lambda). A bound of
+    // 46 ms allows 900 a second of 1,000.
+    let bound: Bound = "46ms@p99".parse().unwrap();
+    let request = CalibrateRequest { bound, point_most: Nanos::from_secs(300), ..CalibrateRequest::DEFAULT };
+    let found = calibrate("1,1ms", &request, 3);
+    let (kept, broken) = (found.sustained.kept_rate.unwrap(), found.sustained.broken_rate.unwrap());
+    // What theory allows lies between what was kept and what was not, and they are close.
+    assert!((850..=910).contains(&kept) && (890..=960).contains(&broken), "{:?}", found.sustained);
+}
+
+#[test]
+fn a_stall_shows_in_an_open_loop_as_theory_says_and_in_no_median_of_a_closed_one() {
+    // Standing still for 1 s of every 10, with time to spare otherwise: what is due during the stall waits for the rest
+    // of it, evenly from 0 to 1 s. A tenth of all waits, so p95 is half of it, and p99 0.9 s.
+    let device = || Sim::new("64,100us,fixed,stall=1s/10s".parse().unwrap(), 7);
+    let until = Until::Elapsed(Nanos::from_secs(100));
+    let load = Load::Open { rate: 1000.0, arrivals: Arrivals::Uniform, in_flight_max: 4096 };
+    let open = summarise(&run(&device(), &point(load, until))).classes[0].latency.unwrap();
+    assert!((open.p50_us / 100.0 - 1.0).abs() < 0.01, "{open:?}");
+    assert!((open.p90_us) < 11_000.0, "{open:?}");
+    assert!((open.p99_us / 900_000.0 - 1.0).abs() < 0.02, "{open:?}");
+    let record = run(&device(), &point(load, until));
+    let p95 = record.streams[0].total().response.histogram.quantile(0.95).unwrap().middle();
+    assert!((p95 / 500e6 - 1.0).abs() < 0.02, "{p95}");
+    let closed = summarise(&run(&device(), &point(Load::Closed { depth: 4 }, until))).classes[0].latency.unwrap();
+    assert!((closed.p50_us / 100.0 - 1.0).abs() < 0.01 && closed.p99_us < 101.0, "{closed:?}");
+}
+
+#[test]
+fn a_provisioned_limit_is_named_with_its_value() {
+    for limit in [2000.0, 5000.0] {
+        let found = calibrate(&format!("16,100us,limit={limit}/s"), &CalibrateRequest::DEFAULT, 3);
+        let maximum = found.maximum.unwrap().iops.value;
+        assert!((maximum / limit - 1.0).abs() < 0.01, "{maximum}");
+        let cap = found.curve.cap.unwrap();
+        assert!((cap.throughput / limit - 1.0).abs() < 0.01, "{cap:?}");
+        // One read after the other wastes a token now and then; two do not.
+        assert!(found.curve.knee.unwrap().load < 2.5, "{:?}", found.curve.knee);
+        assert!(names(&found).contains(&"cap"), "{:?}", found.findings);
+    }
+}
+
+#[test]
+fn credit_for_bursts_that_runs_out_is_told_apart_from_what_is_sustained() {
+    // 60,000 reads of credit: gone within the first points.
+    let found = calibrate("16,100us,limit=2000/s+60000", &CalibrateRequest::DEFAULT, 3);
+    let burst = found.findings.iter().find(|finding| finding.name == "burst-credit");
+    assert!(burst.is_some_and(|finding| finding.what.contains("to 200")), "{:?}", found.findings);
+    let steady = calibrate("16,100us", &CalibrateRequest::DEFAULT, 3);
+    assert!(!names(&steady).contains(&"burst-credit"), "{:?}", steady.findings);
+}
+
+#[test]
+fn a_cache_is_told_from_a_device_and_its_size_is_bracketed() {
+    let found = calibrate("8,200us,fixed,cache=256MiB@20us,size=4GiB", &CalibrateRequest::DEFAULT, 3);
+    assert_eq!(found.cache.cache_at_least, Some(128 << 20), "{:?}", found.cache);
+    assert_eq!(found.cache.cache_below, Some(512 << 20), "{:?}", found.cache);
+    assert!(names(&found).contains(&"cache"));
+    assert!(found.cache.second_pass_mb_per_s.unwrap() > 2.0 * found.cache.first_pass_mb_per_s.unwrap());
+    let none = calibrate("8,200us,fixed,size=4GiB", &CalibrateRequest::DEFAULT, 3);
+    assert_eq!((none.cache.cache_at_least, names(&none).contains(&"second-pass")), (None, false), "{:?}", none.cache);
+}
+
+#[test]
+fn writes_and_log_writes_are_measured_only_when_asked_for() {
+    let reads = calibrate("4,1ms,fixed", &CalibrateRequest::DEFAULT, 3);
+    assert!(reads.writes.is_none() && reads.log_writes.is_empty());
+    let request = CalibrateRequest { writes: true, ..CalibrateRequest::DEFAULT };
+    let found = calibrate("4,1ms,fixed", &request, 3);
+    assert!((found.writes.unwrap().iops.value / 4000.0 - 1.0).abs() < 0.01, "{:?}", found.writes);
+    assert_eq!(found.log_writes.len(), 4);
+    for log in found.log_writes {
+        assert!((log.at.p50_us.value / 1000.0 - 1.0).abs() < 0.01 && log.at.depth == 1, "{log:?}");
+    }
+}
+
+#[test]
+fn ten_calibrations_of_one_device_agree() {
+    let maxima: Vec<f64> =
+        (0..10).map(|seed| calibrate("4,1ms", &CalibrateRequest::DEFAULT, seed).maximum.unwrap().iops.value).collect();
+    let (least, greatest) = maxima.iter().fold((f64::MAX, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
+    // Each is the greatest of several points known to 2 %.
+    assert!(greatest / least < 1.03, "{maxima:?}");
+}
