@@ -1,43 +1,22 @@
 //! Laws of searches and of their statistics, on simulated devices in virtual time: what theory says beforehand must
 //! come out, with the interval that is claimed for it.
 
-use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise, summarise_within};
-use rigel::drive::{self, Terms};
-use rigel::engine::Engine;
+mod common;
+
+use common::run;
+use rigel::analyse::{Calibration, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
 };
 use rigel::plan::CalibrateRequest;
-use rigel::record::{PointRecord, Window};
-use std::sync::atomic::AtomicBool;
 
 /// Runs of which 95 % should hold the truth.
 const RUNS: u64 = 200;
 
-fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
-    let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
-    let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
-    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
-    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
-}
-
 /// A whole calibration of the device `spec`.
 fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
-    let engine = Sim::new(spec.parse().unwrap(), seed);
-    let mut records: Vec<PointRecord> = Vec::new();
-    let usable = engine.usable();
-    loop {
-        let summaries: Vec<PointSummary> =
-            records.iter().map(|record| summarise_within(record, Some(request.bound))).collect();
-        let Some(point) = request.next(usable, seed, &summaries) else { break };
-        assert!(records.len() < 60, "the search does not end: {}", point.coordinates);
-        if let Some(warming) = request.warming(point.coordinates, usable, seed) {
-            run(&engine, &warming);
-        }
-        records.push(run(&engine, &point));
-    }
-    calibration(&records, request.bound, request.precision)
+    common::calibrate(&Sim::new(spec.parse().unwrap(), seed), request, seed, |_| true)
 }
 
 fn point(load: Load, until: Until) -> Point {

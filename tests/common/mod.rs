@@ -2,11 +2,18 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
+use rigel::drive::{self, Terms};
+use rigel::engine::Engine;
+use rigel::model::{Point, Until};
+use rigel::plan::CalibrateRequest;
+use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard};
 
 /// A file that is removed when it is dropped.
@@ -40,6 +47,36 @@ pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
     }
     file.sync_all().unwrap();
     Scratch { path }
+}
+
+/// Drives a point, to its precision if that is how it ends.
+pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
+    let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
+    let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
+    let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &enough };
+    drive::point(engine, point, &terms, &mut |_| ()).unwrap()
+}
+
+/// A calibration, as far as its next point is `wanted`.
+pub(crate) fn calibrate(
+    engine: &dyn Engine,
+    request: &CalibrateRequest,
+    seed: u64,
+    wanted: impl Fn(&Point) -> bool,
+) -> Calibration {
+    let mut records: Vec<PointRecord> = Vec::new();
+    let usable = engine.usable();
+    loop {
+        let summaries: Vec<PointSummary> =
+            records.iter().map(|record| summarise_within(record, Some(request.bound))).collect();
+        let Some(point) = request.next(usable, seed, &summaries).filter(&wanted) else { break };
+        assert!(records.len() < 60, "the search does not end: {}", point.coordinates);
+        if let Some(warming) = request.warming(point.coordinates, usable, seed) {
+            run(engine, &warming);
+        }
+        records.push(run(engine, &point));
+    }
+    calibration(&records, request.bound, request.precision)
 }
 
 /// Why a test cannot run here.

@@ -1,9 +1,10 @@
 //! A device whose rate is capped by the kernel: the cap is what must be measured.
 
 use super::{ENGINES, assert_close, engine, measure, reads};
-use crate::common::{Loop, Missing, need, scratch_file, test, text};
-use rigel::analyse::summarise;
-use rigel::model::{Layout, MIB, Nanos, Pattern, Until, WarmUp};
+use crate::common::{Loop, Missing, calibrate, need, scratch_file, test, text};
+use rigel::analyse::{Calibration, summarise};
+use rigel::model::{Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
+use rigel::plan::CalibrateRequest;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -123,4 +124,56 @@ fn capped(group: &Group, name: &str, rate: u32, device: &Loop) -> Result<(), Mis
     assert_close(class.littles_law, DEPTH.into(), 0.01, &format!("outstanding, {what}"));
     assert!(record.streams[0].warm_up_done > 0, "{what}");
     Ok(())
+}
+
+/// Runs of one calibration that must agree.
+const RUNS: usize = 10;
+
+#[test]
+fn a_calibration_names_the_cap_and_ten_of_them_agree() {
+    test("a_calibration_names_the_cap_and_ten_of_them_agree", || {
+        let file = scratch_file("truth-calibrate", 32 * MIB);
+        need("losetup", &["--version"])?;
+        let group = Group::new()?;
+        let mut devices = Vec::new();
+        for rate in [2000; RUNS].into_iter().chain([5000]) {
+            let device = Loop::new(&file.path)?;
+            group.cap(&device.0, rate)?;
+            devices.push((rate, device));
+        }
+        // Ten devices of one cap, at the same time: each calibration spends it on waiting.
+        let found: Vec<(u32, Calibration)> = std::thread::scope(|scope| {
+            let calibrate = |(rate, device): &(u32, Loop)| {
+                group.enter()?;
+                Ok::<_, Missing>((*rate, search(device)))
+            };
+            let threads: Vec<_> = devices.iter().map(|one| scope.spawn(move || calibrate(one))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a calibration comes to its end"))
+                .collect::<Result<_, _>>()
+        })?;
+        for (rate, found) in &found {
+            let what = format!("capped at {rate}/s");
+            let cap = found.curve.cap.unwrap_or_else(|| panic!("{what} and not named: {:?}", found.curve));
+            assert_close(cap.throughput, (*rate).into(), 0.01, &what);
+            assert!(found.findings.iter().any(|finding| finding.name == "cap"), "{what}: {:?}", found.findings);
+            // One read after the other would give several times as many.
+            let knee = found.curve.knee.unwrap();
+            assert!(knee.load < 2.5, "{what}: {knee:?}");
+        }
+        let maxima =
+            || found.iter().filter(|(rate, _)| *rate == 2000).map(|(_, found)| found.maximum.unwrap().iops.value);
+        let (least, greatest) = maxima().fold((f64::MAX, 0.0f64), |(low, high), iops| (low.min(iops), high.max(iops)));
+        assert!(greatest / least < 1.01, "{:?}", maxima().collect::<Vec<_>>());
+        Ok(())
+    });
+}
+
+/// The depths of a calibration: what is at rest while it waits for its cap leaves the CPU to the others.
+fn search(device: &Loop) -> Calibration {
+    let engine = engine("uring", std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 256);
+    // Where the machine is busy the kernel hands out a slice late now and then, and makes up for it: such points go on.
+    let request = CalibrateRequest { point_most: MEASURED, ..CalibrateRequest::DEFAULT };
+    calibrate(engine.as_ref(), &request, 5, |point| point.coordinates.step == Step::Depth)
 }
