@@ -47,6 +47,7 @@ fn names(found: &Calibration) -> Vec<&str> {
 
 /// 92 to 98 % of the intervals hold the truth.
 fn assert_covers(held: u64, what: &str) {
+    println!("{what}: {held} of {RUNS} intervals hold the truth");
     assert!((RUNS * 92 / 100..=RUNS * 98 / 100).contains(&held), "{what}: {held} of {RUNS} intervals hold the truth");
 }
 

@@ -324,10 +324,12 @@ mod tests {
             let held = coverage(seed, |rng| {
                 Mean::of_batches(&(0..windows).map(|_| poisson(rng, TRUTH)).collect::<Vec<f64>>())
             });
+            println!("{windows} independent windows: {held:.1} % of intervals hold the truth");
             assert!((92.0..=98.0).contains(&held), "{windows} independent windows: {held} %");
         }
         for (seed, windows, rho) in [(4, 20, 0.5), (5, 100, 0.5), (6, 100, 0.8), (7, 20, -0.5), (8, 100, -0.5)] {
             let held = coverage(seed, |rng| Mean::of_batches(&correlated(rng, windows, rho)));
+            println!("{windows} windows that correlate by {rho}: {held:.1} % of intervals hold the truth");
             assert!((92.0..=98.0).contains(&held), "{windows} windows that correlate by {rho}: {held} %");
         }
     }
