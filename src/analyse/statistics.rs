@@ -335,6 +335,15 @@ mod tests {
     }
 
     #[test]
+    fn few_windows_that_are_much_alike_fall_short_by_what_the_documents_say() {
+        for (seed, windows, least) in [(21, 12, 83.0), (22, 20, 87.0), (23, 30, 90.0)] {
+            let held = coverage(seed, |rng| Mean::of_batches(&correlated(rng, windows, 0.8)));
+            println!("{windows} windows that correlate by 0.8: {held:.1} % of intervals hold the truth");
+            assert!((least..=96.0).contains(&held), "{windows} windows that correlate by 0.8: {held} %");
+        }
+    }
+
+    #[test]
     fn a_throttle_makes_the_interval_wide_rather_than_wrong() {
         for windows in [20, 100] {
             let held = coverage(9, |rng| Mean::of_batches(&throttled(rng, windows, 1.0)));
