@@ -4,6 +4,7 @@
 //! and never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so
 //! it works on last year's journal.
 
+mod advice;
 mod calibration;
 mod confidence;
 mod doubts;
@@ -17,6 +18,7 @@ mod steady;
 mod summary;
 mod usl;
 
+pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use doubts::doubts;

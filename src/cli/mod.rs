@@ -3,6 +3,7 @@
 //! Goes in: arguments. Comes out: an exit status, and all that is printed: what programs read goes to stdout, the rest
 //! to stderr. This room measures nothing, and no other room prints.
 
+mod advise;
 mod calibrate;
 pub mod check;
 mod measuring;
@@ -36,6 +37,7 @@ enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
+    Advise(advise::AdviseArgs),
     #[command(hide = true)]
     Man(pages::ManArgs),
     #[command(hide = true)]
@@ -78,6 +80,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Calibrate(args) => calibrate::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
+            Verb::Advise(args) => advise::run(&args),
             Verb::Man(args) => pages::man(&args, &command()),
             Verb::Completions(args) => {
                 pages::completions(&args, command());

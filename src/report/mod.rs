@@ -2,6 +2,7 @@
 //!
 //! Goes in: a journal that was read. Comes out: text. Pure: it opens nothing, and asks no clock what time it is.
 
+pub mod advice;
 pub mod calibration;
 pub mod classic;
 pub mod data;

@@ -1,0 +1,199 @@
+//! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may have outstanding.
+
+use super::{Advice, Ground, Opinion, Product, Section, size, three_digits, whole};
+use crate::analyse::{AtLoad, Estimate};
+
+/// `innodb_page_size`, unless it was changed when the server was set up.
+const PAGE: u32 = 16 << 10;
+
+/// The share of the rate of writes that background work may take at the most: the rest is for reads. A choice, and said
+/// to be one.
+pub(super) const HEADROOM: f64 = 0.5;
+
+/// What `innodb_io_capacity` is of `innodb_io_capacity_max`, as the product's own default has it.
+const CAPACITY_OF_MAX: f64 = 0.5;
+
+/// Least value of `innodb_io_capacity`.
+const CAPACITY_MIN: f64 = 100.0;
+
+/// Beyond this the manual sees little use.
+const CAPACITY_USUAL_MAX: f64 = 20_000.0;
+
+/// Requests that a thread serves.
+const REQUESTS_A_THREAD: f64 = 256.0;
+
+/// What the products have of either sort of threads where nothing is set, at least.
+const THREADS_DEFAULT: f64 = 4.0;
+
+/// Most threads of either sort.
+const THREADS_MAX: f64 = 64.0;
+
+/// All that is advised.
+pub(super) fn section(ground: &Ground, product: Product) -> Section {
+    let found = ground.found;
+    let settings = vec![
+        // A capacity above the maximum would be cut down to it: the maximum comes first.
+        capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
+        capacity(ground, product, "innodb_io_capacity", HEADROOM * CAPACITY_OF_MAX),
+        threads(ground, product, "innodb_read_io_threads", ground.knee().map(|(knee, _)| knee), found.at_knee),
+        threads(ground, product, "innodb_write_io_threads", found.writes.map(|at| at.depth.into()), found.writes),
+    ];
+    let mut apply = match product {
+        Product::Mariadb => {
+            vec!["# MariaDB: in a .cnf file that the server reads, then restart".into(), "[mariadb]".into()]
+        }
+        _ => vec!["-- MySQL 8.0 and later; the number of threads takes effect at the next restart".to_string()],
+    };
+    apply.extend(settings.iter().filter_map(|setting| setting.statement.clone()));
+    apply.extend(
+        settings
+            .iter()
+            .filter(|setting| setting.value.is_none())
+            .map(|setting| format!("{} {}: not measured", product.comment(), setting.setting)),
+    );
+    Section { database: product, settings, apply }
+}
+
+fn statement(product: Product, setting: &str, value: Option<&String>) -> Option<String> {
+    let value = value?;
+    Some(match product {
+        Product::Mariadb => format!("{setting} = {value}"),
+        _ if setting.ends_with("threads") => format!("SET PERSIST_ONLY {setting} = {value};"),
+        _ => format!("SET PERSIST {setting} = {value};"),
+    })
+}
+
+fn source(product: Product, setting: &str) -> &'static str {
+    match (product, setting.ends_with("threads")) {
+        (Product::Mariadb, false) => "MariaDB documentation, InnoDB System Variables",
+        (Product::Mariadb, true) => "MariaDB documentation, Configure the InnoDB I/O Threads",
+        (_, false) => "MySQL 8.4 Reference Manual, 17.8.7 Configuring InnoDB I/O Capacity",
+        (_, true) => "MySQL 8.4 Reference Manual, 17.8.5 Configuring the Number of Background InnoDB I/O Threads",
+    }
+}
+
+fn default_capacity(product: Product, setting: &str) -> &'static str {
+    match (product, setting.ends_with("max")) {
+        (Product::Mariadb, true) => "twice innodb_io_capacity, at least 2000",
+        (Product::Mariadb, false) => "200",
+        (_, true) => "twice innodb_io_capacity since 8.4; before, at least 2000",
+        (_, false) => "10000 since 8.4, 200 before",
+    }
+}
+
+fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64) -> Advice {
+    let blank = Advice::blank(product, setting, source(product, setting));
+    let Some(writes) = ground.found.writes else {
+        let known = "no writes were measured, and the rate of reads says nothing of them";
+        return blank.not_measured(known, ground.command("--as mysql --write"));
+    };
+    let write = |rate: f64| three_digits(rate.max(CAPACITY_MIN));
+    let is_max = setting.ends_with("max");
+    let (part, for_what) = if is_max {
+        ("half", "for when flushing falls behind; the other half is left for reads")
+    } else {
+        ("a quarter", "half of innodb_io_capacity_max, as the product's own default has it")
+    };
+    let seconds = ground.write_seconds().map_or_else(String::new, |seconds| {
+        format!(
+            "The rate was measured for {seconds:.0} s: what an SSD's cache takes at first is more than what it \
+                 keeps up for hours (--point-max 60s tells more). "
+        )
+    });
+    let great = if writes.iops.value * share > CAPACITY_USUAL_MAX {
+        "The manual sees little use in more than 20000. "
+    } else {
+        ""
+    };
+    let advice = Advice {
+        derivation: format!(
+            "{part} of the greatest rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The share is a choice, \
+             not a measurement. The product's default: {}",
+            size(writes.io_bytes),
+            writes.iops.value,
+            writes.depth,
+            default_capacity(product, setting),
+        ),
+        misleads: format!(
+            "{seconds}{great}As low as keeps up is best: pages that are written early are written again. The \
+             doublewrite buffer writes each page twice, and redo and reads share the storage"
+        ),
+        opinions: vec![Opinion {
+            value: write(writes.iops.value),
+            why: "all that the storage can write, as the manual reads where it speaks of the IOPS of the system: it \
+                  leaves nothing for reads, and the manual also says to keep it low"
+                .into(),
+        }],
+        doubts: ground
+            .doubts(&[Some(writes)])
+            .into_iter()
+            .chain(Ground::other_block(writes, PAGE, "--as mysql --write"))
+            .collect(),
+        ..blank.valued(with_pages(writes).scaled(share), write)
+    };
+    Advice { statement: statement(product, setting, advice.value.as_ref()), ..advice }
+}
+
+/// The rate of writes, its range wide enough for pages larger than what was measured: a page may take as long as all
+/// the blocks in it.
+pub(super) fn with_pages(writes: AtLoad) -> Estimate {
+    let smaller = (f64::from(writes.io_bytes) / f64::from(PAGE)).min(1.0);
+    let mut rate = writes.iops;
+    if let Some(interval) = &mut rate.interval {
+        interval.low *= smaller;
+    }
+    rate
+}
+
+fn threads(
+    ground: &Ground,
+    product: Product,
+    setting: &'static str,
+    depth: Option<f64>,
+    figure: Option<AtLoad>,
+) -> Advice {
+    let blank = Advice::blank(product, setting, source(product, setting));
+    let Some(depth) = depth else {
+        let (known, options) = if setting.contains("_write_") {
+            ("no writes were measured", "--as mysql --write")
+        } else {
+            ("no knee was found", "--as mysql")
+        };
+        return blank.not_measured(known, ground.command(options));
+    };
+    let enough = (depth / REQUESTS_A_THREAD).ceil().max(1.0);
+    let what = if setting.contains("_write_") { "the depth of the most writes" } else { "the depth at the knee" };
+    let default = match (product, setting.contains("_read_")) {
+        (Product::Mysql, true) => "half the CPUs and at least 4 since 8.4, 4 before",
+        _ => "4",
+    };
+    let how = if product == Product::Mariadb {
+        "since 10.5 it is no number of threads: 256 times the value are the most I/Os in flight"
+    } else {
+        "with native AIO each thread serves up to 256 requests, so more than a few do nothing"
+    };
+    let write = |threads: f64| whole(threads.clamp(THREADS_DEFAULT, THREADS_MAX));
+    let advice = Advice {
+        range: Some([whole(enough), write(enough)]),
+        derivation: format!(
+            "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. Less than {THREADS_DEFAULT} gains \
+             nothing. The product's default: {default}"
+        ),
+        misleads: "query threads read their own pages; these serve read-ahead, flushing and merging. Pending requests \
+                   in SHOW ENGINE INNODB STATUS near the limit say that it is too low"
+            .into(),
+        opinions: vec![Opinion {
+            value: whole(depth.clamp(THREADS_DEFAULT, THREADS_MAX)),
+            why:
+                "with innodb_use_native_aio = OFF, where a thread has one request at a time: as many as the depth, up \
+                  to 64"
+                    .into(),
+        }],
+        doubts: {
+            let open = if setting.contains("_read_") { ground.knee_doubt() } else { None };
+            ground.doubts(&[figure]).into_iter().chain(open).collect()
+        },
+        ..blank.valued(Estimate { value: enough, interval: None }, write)
+    };
+    Advice { statement: statement(product, setting, advice.value.as_ref()), ..advice }
+}

@@ -1,0 +1,144 @@
+//! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that this measurement would leave.
+
+use super::{Advice, Ground, Opinion, Product, Section, size, whole};
+use crate::analyse::{AtLoad, Estimate};
+
+const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
+const DOP: &str =
+    "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; Reference, DBA_RSRC_IO_CALIBRATE";
+
+/// What Auto DOP takes for `MAX_PMBPS` where nothing was calibrated, since 12.1.
+const PMBPS_DEFAULT: &str = "200";
+
+/// All that is advised.
+pub(super) fn section(ground: &Ground) -> Section {
+    let found = ground.found;
+    let mut settings = vec![
+        figure(
+            ground,
+            "MAX_IOPS",
+            found.maximum,
+            |at| at.iops,
+            |at| format!("the greatest rate of random reads of {}, at depth {}", size(at.io_bytes), at.depth),
+        ),
+        figure(
+            ground,
+            "MAX_MBPS",
+            found.large,
+            |at| at.mb_per_s,
+            |at| {
+                format!(
+                    "the greatest throughput of random reads of {}, at depth {}, in 10^6 bytes/s",
+                    size(at.io_bytes),
+                    at.depth
+                )
+            },
+        ),
+        figure(
+            ground,
+            "MAX_PMBPS",
+            found.stream,
+            |at| at.mb_per_s,
+            |at| format!("one sequential stream of {} reads, one after the other, in 10^6 bytes/s", size(at.io_bytes)),
+        ),
+        figure(
+            ground,
+            "LATENCY",
+            found.maximum,
+            |at| at.mean_us.scaled(1e-3),
+            |at| {
+                format!(
+                    "mean response time at the rate of MAX_IOPS, {:.3} ms, in whole milliseconds as Oracle has it: 0 on most \
+                 flash",
+                    at.mean_us.value / 1e3
+                )
+            },
+        ),
+    ];
+    settings.push(disks(ground));
+    for setting in &mut settings {
+        explain(setting);
+    }
+    let apply = apply(&settings);
+    Section { database: Product::Oracle, settings, apply }
+}
+
+fn figure(
+    ground: &Ground,
+    setting: &'static str,
+    at: Option<AtLoad>,
+    of: impl Fn(AtLoad) -> Estimate,
+    how: impl Fn(AtLoad) -> String,
+) -> Advice {
+    let blank = Advice::blank(Product::Oracle, setting, if setting == "MAX_PMBPS" { DOP } else { VIEW });
+    let Some(at) = at else {
+        return blank.not_measured("such reads were not measured", ground.command("--as oracle"));
+    };
+    Advice { derivation: how(at), doubts: ground.doubts(&[Some(at)]), ..blank.valued(of(at), whole) }
+}
+
+/// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.
+fn disks(ground: &Ground) -> Advice {
+    let told = ground.header.plan["calibrate"]["num_disks"].as_u64().unwrap_or(1);
+    Advice {
+        value: Some(told.to_string()),
+        derivation: "what was told by --num-disks: not measured, and of no effect on the figures".into(),
+        ..Advice::blank(Product::Oracle, "NUM_PHYSICAL_DISKS", VIEW)
+    }
+}
+
+fn explain(setting: &mut Advice) {
+    match setting.setting {
+        "MAX_PMBPS" => {
+            setting.misleads = "it is the only figure that Auto DOP uses: time = bytes / MAX_PMBPS, so a greater one \
+                                gives fewer parallel servers. A process that works on what it reads is slower than the \
+                                bare stream"
+                .into();
+            setting.opinions.push(Opinion {
+                value: PMBPS_DEFAULT.into(),
+                why:
+                    "what is set by hand where the figure that CALIBRATE_IO finds makes too many or too few statements \
+                      parallel; since 12.1 a default is used where nothing was calibrated, so that none need be set"
+                        .into(),
+            });
+        }
+        "MAX_MBPS" => {
+            setting.misleads = "PARALLEL_DEGREE_LIMIT = IO caps the degree at MAX_MBPS / MAX_PMBPS; nothing else is \
+                                known to use it"
+                .into();
+        }
+        "NUM_PHYSICAL_DISKS" => setting.misleads = "told, not used".into(),
+        _ => setting.misleads = "told in DBA_RSRC_IO_CALIBRATE for people; Auto DOP does not use it".into(),
+    }
+}
+
+fn apply(settings: &[Advice]) -> Vec<String> {
+    let value = |name: &str| settings.iter().find(|setting| setting.setting == name)?.value.clone();
+    let names = ["MAX_IOPS", "MAX_MBPS", "MAX_PMBPS", "LATENCY", "NUM_PHYSICAL_DISKS"];
+    let values: Option<Vec<String>> = names.iter().map(|name| value(name)).collect();
+    let mut lines: Vec<String> = [
+        "-- Oracle. Supported: let the database measure itself, as SYSDBA, at a quiet time:",
+        "--   DECLARE iops INTEGER; mbps INTEGER; lat INTEGER;",
+        "--   BEGIN DBMS_RESOURCE_MANAGER.CALIBRATE_IO(1, 20, iops, mbps, lat); END;",
+    ]
+    .map(String::from)
+    .to_vec();
+    let Some(values) = values else {
+        lines.push("-- The row is not whole: something of it was not measured.".into());
+        return lines;
+    };
+    lines.extend(
+        [
+            "-- Not supported, and not documented: there is no interface to set the figures. Putting a row",
+            "-- into the table below the view is known from the field. Ask Oracle Support before you do it.",
+            "CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
+            "DELETE FROM sys.resource_io_calibrate$;",
+            "INSERT INTO sys.resource_io_calibrate$",
+            "-- START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_PHYSICAL_DISKS",
+        ]
+        .map(String::from),
+    );
+    lines.push(format!("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", ")));
+    lines.push("COMMIT;".into());
+    lines
+}

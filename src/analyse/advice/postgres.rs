@@ -1,0 +1,254 @@
+//! `PostgreSQL`: what a random page costs, and how many reads to keep in flight.
+
+use super::{Advice, Ground, Opinion, Product, Section, exact, quotient, size, time, whole};
+use crate::analyse::{AtLoad, Estimate};
+
+/// `BLCKSZ`, as it is built nearly everywhere.
+const BLOCK: u32 = 8192;
+
+/// Share of random reads that find their block in a cache, as the documentation up to 17 has it of the default.
+const CACHED: f64 = 0.9;
+
+/// Greatest value of `effective_io_concurrency`.
+const CONCURRENCY_MAX: f64 = 1000.0;
+
+/// Greatest value of `io_workers`.
+const WORKERS_MAX: f64 = 32.0;
+
+const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
+const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
+
+/// All that is advised.
+pub(super) fn section(ground: &Ground) -> Section {
+    let settings = vec![
+        random_page_cost(ground),
+        concurrency(ground, "effective_io_concurrency"),
+        concurrency(ground, "maintenance_io_concurrency"),
+        io_workers(ground),
+        io_combine_limit(ground),
+    ];
+    let mut apply = vec!["-- PostgreSQL, as a superuser, in psql".to_string()];
+    for setting in &settings {
+        let Some(statement) = &setting.statement else { continue };
+        if setting.setting == "io_workers" {
+            apply.push("-- 18 only, and only with io_method = worker:".into());
+        }
+        apply.push(statement.clone());
+    }
+    apply.push("SELECT pg_reload_conf();".into());
+    Section { database: Product::Postgres, settings, apply }
+}
+
+fn statement(setting: &str, value: Option<&String>) -> Option<String> {
+    value.map(|value| format!("ALTER SYSTEM SET {setting} = {value};"))
+}
+
+/// A cost with as many decimals as mean something; never less than what a sequential page costs.
+fn cost(ratio: f64) -> String {
+    match ratio.max(1.0) {
+        ratio if ratio < 9.95 => format!("{ratio:.1}"),
+        ratio => whole(ratio),
+    }
+}
+
+/// Microseconds for each block of a transfer of so many megabytes a second.
+fn block_us(at: AtLoad, block: u32) -> Estimate {
+    quotient(exact(block.into()), at.mb_per_s)
+}
+
+/// What a random read takes over what a block of a sequential read takes, with nothing else going on.
+pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
+    quotient(random.mean_us, block_us(stream, random.io_bytes))
+}
+
+/// The same where the storage has all it can do: the time that it has for each.
+pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
+    quotient(large.mb_per_s, random.mb_per_s)
+}
+
+fn random_page_cost(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let setting = "random_page_cost";
+    let blank = Advice::blank(Product::Postgres, setting, COSTS);
+    let (Some(random), Some(large)) = (found.at_knee, found.large) else {
+        return blank.not_measured("the knee or large reads were not measured", ground.command("--as postgres"));
+    };
+    let at_knee = ratio_at_knee(random, large);
+    let mut opinions = Vec::new();
+    if let Some((alone, stream)) = found.low_load.zip(found.stream) {
+        let ratio = ratio_at_depth_1(alone, stream);
+        opinions.push(Opinion {
+            value: cost(ratio.value),
+            why: format!(
+                "at depth 1: {} for a random read over {} for a block of one sequential stream, {}. A plain index \
+                 scan waits for one block at a time, so a query that has the storage to itself sees this ratio",
+                time(alone.mean_us.value),
+                time(block_us(stream, alone.io_bytes).value),
+                interval(ratio),
+            ),
+        });
+    }
+    opinions.push(Opinion {
+        value: cost(at_knee.value * (1.0 - CACHED)),
+        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which is what the \
+              documentation up to 17 says of its default: 4 is 40 x (1 - 0.9). seq_page_cost stays 1"
+            .into(),
+    });
+    opinions.push(common_advice(ground));
+    let doubts = ground.doubts(&[Some(random), Some(large), found.low_load, found.stream]);
+    let other_block = Ground::other_block(random, BLOCK, "--as postgres");
+    let advice = Advice {
+        derivation: format!(
+            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} IOPS), {} for a block of \
+             a large read ({:.0} MB/s); their ratio is {}. Recommended over depth 1 because on a server with many \
+             sessions their reads overlap, and what a page costs is the storage's time",
+            random.depth,
+            time(1e6 / random.iops.value),
+            size(random.io_bytes),
+            random.iops.value,
+            time(block_us(large, random.io_bytes).value),
+            large.mb_per_s.value,
+            interval(at_knee),
+        ),
+        misleads: "it counts reads that reach the storage: where the page cache or shared_buffers answer most of \
+                   them it is too high, and sequential scans win too often. The planner knows one figure for all \
+                   tables; a tablespace may have its own. effective_cache_size matters as much"
+            .into(),
+        opinions,
+        doubts: doubts.into_iter().chain(other_block).collect(),
+        ..blank.valued(at_knee, cost)
+    };
+    Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
+}
+
+fn interval(ratio: Estimate) -> String {
+    ratio
+        .interval
+        .map_or_else(|| format!("{:.2}", ratio.value), |i| format!("{:.2} [{:.2}, {:.2}]", ratio.value, i.low, i.high))
+}
+
+fn common_advice(ground: &Ground) -> Opinion {
+    let why = match ground.rotational() {
+        Some(true) => {
+            "the common advice for solid-state storage, in the documentation up to 17. A disk below says that it \
+             spins, so it is not meant for this storage (virtual disks often say so whatever they are)"
+        }
+        _ => {
+            "the common advice for solid-state storage, in the documentation up to 17. It takes reads to overlap or to \
+             hit a cache, where a page costs the same wherever it lies; the ratios here are of reads that all reach \
+             the storage. Between the two, let EXPLAIN (ANALYZE, BUFFERS) of your own queries decide"
+        }
+    };
+    Opinion { value: "1.1".into(), why: why.into() }
+}
+
+/// The greatest value before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above `depth`.
+pub(super) fn before_13(depth: f64) -> f64 {
+    let mut harmonic = 0.0;
+    let mut count = 0.0;
+    loop {
+        harmonic += 1.0 / (count + 1.0);
+        if (count + 1.0) * harmonic > depth {
+            return f64::max(count, 1.0);
+        }
+        count += 1.0;
+    }
+}
+
+fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
+    let blank = Advice::blank(Product::Postgres, setting, IO);
+    let Some((knee, [low, high])) = ground.knee() else {
+        return blank.not_measured("no knee was found", ground.command("--as postgres"));
+    };
+    let write = |depth: f64| whole(depth.clamp(1.0, CONCURRENCY_MAX));
+    let maintenance = setting.starts_with("maintenance");
+    let large = ground.found.large.map_or_else(String::new, |large| {
+        format!("; reads of {} need a depth of {}", size(large.io_bytes), large.depth)
+    });
+    let default = if maintenance { "16 since 18, 10 before" } else { "16 since 18, 1 before" };
+    let mut opinions = vec![Opinion {
+        value: write(knee / 4.0),
+        why: "for example with four sessions at it at once: the knee is the whole machine's, the setting one \
+              session's. Divide by the sessions that scan at the same time"
+            .into(),
+    }];
+    if !maintenance {
+        opinions.push(Opinion {
+            value: write(before_13(knee)),
+            why: "before 13, which counted disks: a value of n kept n (1 + 1/2 + ... + 1/n) reads in flight".into(),
+        });
+    }
+    let advice = Advice {
+        range: Some([write(low), write(high)]),
+        derivation: format!(
+            "the depth at the knee, {knee}: with fewer outstanding, throughput was less; with more, only latency \
+             grows{large}. The product's default: {default}"
+        ),
+        misleads: if maintenance {
+            "as effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum workers share one storage"
+                .into()
+        } else {
+            "one session with this value fills the storage; many with it queue, and every query waits longer. Up to 17 \
+             only bitmap heap scans use it; since 18 most scans do, and each read is up to io_combine_limit long, so \
+             that fewer are enough"
+                .to_string()
+        },
+        opinions,
+        doubts: ground.doubts(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        ..blank.valued(Estimate { value: knee, interval: None }, write)
+    };
+    Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
+}
+
+fn io_workers(ground: &Ground) -> Advice {
+    let blank = Advice::blank(Product::Postgres, "io_workers", IO);
+    let Some((knee, [low, high])) = ground.knee() else {
+        return blank.not_measured("no knee was found", ground.command("--as postgres"));
+    };
+    let write = |depth: f64| whole(depth.clamp(1.0, WORKERS_MAX));
+    let cpus = ground.header.host.cpus;
+    let advice = Advice {
+        range: Some([write(low), write(high)]),
+        derivation: format!(
+            "the lesser of {WORKERS_MAX}, the most there can be, and the depth at the knee, {knee}: a worker has one \
+             read in flight, so the whole server has no more than there are workers. The product's default: 3"
+        ),
+        misleads: format!(
+            "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums and for copying from \
+             the page cache: this machine has {cpus}. 19 has io_min_workers and io_max_workers instead"
+        ),
+        opinions: vec![Opinion {
+            value: whole(f64::from(cpus / 4).clamp(3.0, WORKERS_MAX)),
+            why: "a quarter of the CPUs and not below the default, as is advised where the data is mostly in the page \
+                  cache and workers copy more than they wait"
+                .into(),
+        }],
+        doubts: ground.doubts(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        ..blank.valued(Estimate { value: knee, interval: None }, write)
+    };
+    Advice { statement: statement("io_workers", advice.value.as_ref()), ..advice }
+}
+
+/// The size at which MB/s saturates lies between the two that were measured, or beyond them.
+fn io_combine_limit(ground: &Ground) -> Advice {
+    let found = ground.found;
+    let known = match (found.at_knee, found.large) {
+        (Some(small), Some(large)) => format!(
+            "the size at which MB/s no longer grow was not looked for: {} reads move {:.0} MB/s at most, {} reads \
+             {:.0} MB/s, nothing between was measured. If reads of 128 KiB move as much as those of 1 MiB, leave the \
+             default of 128kB; if not, try more, up to io_max_combine_limit (1MB)",
+            size(small.io_bytes),
+            found.maximum.unwrap_or(small).mb_per_s.value,
+            size(large.io_bytes),
+            large.mb_per_s.value,
+        ),
+        _ => "large reads were not measured".into(),
+    };
+    // `--as postgres` reads 128 KiB at once, other runs 1 MiB: two runs tell.
+    let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
+    let command = ground.command(if has_128k { "" } else { "--as postgres" });
+    Advice {
+        misleads: "the kernel splits what is larger than max_sectors_kb, and a larger read keeps others waiting".into(),
+        ..Advice::blank(Product::Postgres, "io_combine_limit", IO).not_measured(known, command.trim_end().into())
+    }
+}

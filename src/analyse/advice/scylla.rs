@@ -1,0 +1,89 @@
+//! `ScyllaDB` and Seastar: `io_properties.yaml`, from which the I/O scheduler knows what a disk can do.
+
+use super::{Advice, Ground, Product, Section, size, three_digits};
+use crate::analyse::{AtLoad, Estimate};
+
+const SOURCE: &str = "Seastar, doc/io-properties-file.md";
+
+/// What `iotune` reads and writes at random on nearly every disk.
+const BLOCK: u32 = 4096;
+
+/// All that is advised.
+pub(super) fn section(ground: &Ground) -> Section {
+    let found = ground.found;
+    let settings = vec![
+        iops(ground, "read_iops", found.maximum, "random reads", ""),
+        bandwidth(ground),
+        iops(ground, "write_iops", found.writes, "random writes", "--write"),
+        write_bandwidth(ground),
+    ];
+    let mut apply = vec![
+        "# /etc/scylla.d/io_properties.yaml, read at the start of the server".to_string(),
+        "disks:".into(),
+        "  - mountpoint: /var/lib/scylla  # where the data directory is mounted".into(),
+    ];
+    let line = |setting: &Advice| match &setting.value {
+        Some(value) => format!("    {}: {value}", setting.setting),
+        None => format!("    # {}: not measured; Seastar takes no file without it", setting.setting),
+    };
+    apply.extend(settings.iter().map(line));
+    Section { database: Product::Scylla, settings, apply }
+}
+
+fn valued(ground: &Ground, setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
+    let advice = Advice::blank(Product::Scylla, setting, SOURCE).valued(estimate, three_digits);
+    Advice {
+        statement: advice.value.as_ref().map(|value| format!("{setting}: {value}")),
+        derivation: how,
+        misleads:
+            "the scheduler divides these figures among the shards and holds back what is beyond them: one that is \
+                   too high lets latency grow, one that is too low leaves the disk idle"
+                .into(),
+        doubts: ground.doubts(&[Some(figure)]),
+        ..advice
+    }
+}
+
+fn iops(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str, options: &str) -> Advice {
+    let four = format!("--size 4KiB {options}");
+    let Some(at) = at else {
+        return Advice::blank(Product::Scylla, setting, SOURCE)
+            .not_measured(format!("no {what} were measured"), ground.command(four.trim_end()));
+    };
+    let how = format!(
+        "the greatest rate of {what} of {}, at depth {}. The product has no default",
+        size(at.io_bytes),
+        at.depth
+    );
+    let mut advice = valued(ground, setting, at, at.iops, how);
+    advice.doubts.extend(Ground::other_block(at, BLOCK, four.trim_end()));
+    advice
+}
+
+fn bandwidth(ground: &Ground) -> Advice {
+    let Some(at) = ground.found.large else {
+        return Advice::blank(Product::Scylla, "read_bandwidth", SOURCE)
+            .not_measured("large reads were not measured", ground.command("").trim_end().into());
+    };
+    let how = format!(
+        "the greatest throughput of reads of {}, at depth {}, in bytes/s. iotune reads in sequence",
+        size(at.io_bytes),
+        at.depth
+    );
+    valued(ground, "read_bandwidth", at, at.mb_per_s.scaled(1e6), how)
+}
+
+fn write_bandwidth(ground: &Ground) -> Advice {
+    let known = ground.most_written().map_or_else(
+        || "no writes were measured".to_string(),
+        |mb| {
+            format!(
+                "large writes were not measured. It is at least {:.0}, the most that small and log writes moved",
+                mb * 1e6
+            )
+        },
+    );
+    // iotune is Seastar's own.
+    Advice::blank(Product::Scylla, "write_bandwidth", SOURCE)
+        .not_measured(known, "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into())
+}

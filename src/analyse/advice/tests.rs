@@ -1,0 +1,1 @@
+//! The formulas, on figures whose answers are known.

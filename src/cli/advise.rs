@@ -1,0 +1,86 @@
+//! `rigel advise`: what to set in a database, from a run of `rigel calibrate`. Prints, and applies nothing.
+
+use super::output;
+use crate::analyse::Product;
+use crate::model::Error;
+use crate::record::journal;
+use crate::report::{advice, calibration};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Derives database settings from a calibration, each with its formula, range and source
+///
+/// Nothing is applied: the statements are printed, to be judged and run by whoever asked. Settings whose figures were
+/// not measured are listed with the command that would measure them.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly.")]
+pub(super) struct AdviseArgs {
+    /// The directory of a run by `rigel calibrate`, or its journal
+    run: PathBuf,
+    /// Only these, separated by commas [default: all]
+    #[arg(long = "for", value_name = "PRODUCT", value_enum, value_delimiter = ',')]
+    products: Vec<For>,
+    /// Prints one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whose settings are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum For {
+    /// Costs and concurrency of reads
+    Postgres,
+    /// `InnoDB`'s background I/O
+    Mysql,
+    /// `InnoDB`'s background I/O
+    Mariadb,
+    /// The row of `DBA_RSRC_IO_CALIBRATE`
+    Oracle,
+    /// io_properties.yaml
+    Scylla,
+    /// The kernel's io.cost.model
+    Linux,
+}
+
+impl From<For> for Product {
+    fn from(asked: For) -> Self {
+        match asked {
+            For::Postgres => Self::Postgres,
+            For::Mysql => Self::Mysql,
+            For::Mariadb => Self::Mariadb,
+            For::Oracle => Self::Oracle,
+            For::Scylla => Self::Scylla,
+            For::Linux => Self::Linux,
+        }
+    }
+}
+
+/// Prints the advice.
+pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
+    let run = journal::read(&args.run)?;
+    let place = args.run.display();
+    let found = calibration::of(&run).ok_or_else(|| {
+        Error::asked(
+            format!("'{place}' is not a calibration: it does not tell what settings are derived from"),
+            "make one by `rigel calibrate TARGET`, and name its directory",
+        )
+    })?;
+    if found.maximum.is_none() {
+        return Err(Error::asked(
+            format!("the calibration in '{place}' was stopped before it measured anything to go by"),
+            format!("go on with it by `rigel calibrate --resume {place}`"),
+        ));
+    }
+    let asked: Vec<Product> = args.products.iter().copied().map(Product::from).collect();
+    let wanted = |product: &Product| asked.is_empty() || asked.contains(product);
+    let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
+    output::result(&if args.json {
+        advice::json(&run, &found, &products)
+    } else {
+        advice::text(&run, &found, &products)
+    });
+    if run.cut {
+        output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
+    }
+    Ok(0)
+}

@@ -1,0 +1,195 @@
+//! What to set, for people and for programs: each setting with its range, formula and source, and at the end of each
+//! product the statements in one block, to be copied.
+
+use crate::analyse::{Advice, Calibration, Product, Section, advise, doubts_of};
+use crate::record::journal::{Header, Run};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Columns that a line of prose has at most; a comment has three more.
+const WIDTH: usize = 97;
+
+/// Columns before what is said of a setting.
+const INDENT: usize = 4;
+
+/// What is true of all that is advised.
+const APPLIED: &str = "Nothing was applied: the statements are for you to judge and to run.";
+
+/// The JSON document. Fields are added, never renamed or taken away.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: &'a str,
+    started: &'a str,
+    target: &'a str,
+    applied: bool,
+    /// Names of what is doubtful about the run.
+    doubts: Vec<String>,
+    products: Vec<Section>,
+}
+
+/// What to set in `products`, as text.
+#[must_use]
+pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
+    let doubts = doubts_of(found, &run.header);
+    let mut text = heading(&run.header, &doubts);
+    for section in advise(found, &run.header, products) {
+        let _ =
+            writeln!(text, "\n{}\n{}", section.database.name(), "=".repeat(section.database.name().chars().count()));
+        for (index, setting) in section.settings.iter().enumerate() {
+            text.push_str(&told(setting, &section.settings[..index]));
+        }
+        text.push_str(&sources(&section));
+        text.push('\n');
+        for line in warnings(&section, &doubts).iter().chain(&section.apply) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    text
+}
+
+/// What to set in `products`, as one JSON document.
+#[must_use]
+pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
+    let header = &run.header;
+    let document = Document {
+        version: &header.version,
+        started: &header.started,
+        target: &header.facts.name,
+        applied: false,
+        doubts: doubts_of(found, header),
+        products: advise(found, header, products),
+    };
+    let mut text = serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
+    text.push('\n');
+    text
+}
+
+fn heading(header: &Header, doubts: &[String]) -> String {
+    let what = format!(
+        "settings for {}, measured {} through {} by Rigel {}",
+        header.facts.name, header.started, header.engine.name, header.version
+    );
+    let mut text = wrapped("", &what, 0);
+    let _ = writeln!(text, "{APPLIED}");
+    if !doubts.is_empty() {
+        let what = format!("doubt: {}; all that follows is as doubtful as the run", doubts.join(", "));
+        let _ = write!(text, "\n{}", wrapped("", &what, 0));
+        text.push_str("  cure: `rigel report` of this run tells each doubt with its cure\n");
+    }
+    text
+}
+
+/// All about one setting. What was said in the same words of one `before` it is not said again.
+fn told(setting: &Advice, before: &[Advice]) -> String {
+    let mut text = match (&setting.value, &setting.range) {
+        (None, _) => format!("\n{}: not measured\n", setting.setting),
+        (Some(value), Some([low, high])) if low != high || low != value => {
+            format!("\n{} = {value}  [{low}, {high}]\n", setting.setting)
+        }
+        (Some(value), _) => format!("\n{} = {value}\n", setting.setting),
+    };
+    let mut part = |name: &str, what: &str, said: &dyn Fn(&Advice) -> bool| {
+        let earlier = before.iter().find(|other| said(other));
+        let what = earlier.map_or_else(|| what.to_string(), |earlier| format!("as {}", earlier.setting));
+        if !what.is_empty() {
+            text.push_str(&wrapped(&format!("{name}: "), &what, INDENT));
+        }
+    };
+    let value = setting.value.is_some();
+    part(if value { "from" } else { "known" }, &setting.derivation, &|other| other.derivation == setting.derivation);
+    for opinion in &setting.opinions {
+        part(&format!("or {}", opinion.value), &opinion.why, &|other| {
+            other.opinions.iter().any(|theirs| theirs.why == opinion.why)
+        });
+    }
+    for doubt in &setting.doubts {
+        part("doubt", doubt, &|other| other.doubts.contains(doubt));
+    }
+    let misleads = &setting.misleads;
+    part("misleads", misleads, &|other| !misleads.is_empty() && other.misleads == *misleads);
+    match (&setting.measure_by, before.iter().find(|other| other.measure_by == setting.measure_by)) {
+        (None, _) => {}
+        (Some(_), Some(earlier)) => part("measure by", &format!("as {}", earlier.setting), &|_| false),
+        (Some(command), None) => text.push_str(&command_line(command)),
+    }
+    text
+}
+
+/// A command, to be copied: where it is longer than a line, it goes on as a shell reads it.
+fn command_line(command: &str) -> String {
+    let indent = " ".repeat(INDENT);
+    let one = format!("{indent}measure by: {command}\n");
+    if one.trim_end().chars().count() <= WIDTH {
+        return one;
+    }
+    let broken = wrapped("", command, INDENT + 2);
+    format!("{indent}measure by:\n{}\n", broken.trim_end().replace('\n', " \\\n"))
+}
+
+/// What is doubtful, as comments at the head of the statements: they are copied without what stands above them.
+fn warnings(section: &Section, doubts: &[String]) -> Vec<String> {
+    let comment = section.database.comment();
+    let mut lines = Vec::new();
+    let mut warn = |what: &str| {
+        let broken = wrapped("", what, 0);
+        lines.extend(broken.lines().map(|line| format!("{comment} {}", line.trim())));
+    };
+    if !doubts.is_empty() {
+        warn(&format!("from a doubtful run: {}", doubts.join(", ")));
+    }
+    for setting in section.settings.iter().filter(|setting| setting.value.is_some()) {
+        let names = setting.doubts.iter().filter_map(|doubt| doubt.split(':').next());
+        let mut names: Vec<&str> = names.collect();
+        names.dedup();
+        if !names.is_empty() {
+            warn(&format!("doubtful: {} ({})", setting.setting, names.join(", ")));
+        }
+    }
+    lines
+}
+
+/// Where the meaning of the settings is to be read, each document once.
+fn sources(section: &Section) -> String {
+    let mut sources: Vec<&str> = Vec::new();
+    for setting in &section.settings {
+        if !sources.contains(&setting.source) {
+            sources.push(setting.source);
+        }
+    }
+    sources.iter().fold("\n".to_string(), |text, source| text + &wrapped("source: ", source, 0))
+}
+
+/// `what` after `name` in lines of [`WIDTH`], `indent` columns in, further lines two more. A word that is longer has
+/// a line of its own.
+fn wrapped(name: &str, what: &str, indent: usize) -> String {
+    let mut text = format!("{}{}", " ".repeat(indent), name.trim_end());
+    let mut column = text.chars().count();
+    for word in what.split_whitespace() {
+        let length = word.chars().count();
+        if column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{}{word}", " ".repeat(indent + 2));
+            column = indent + 2 + length;
+        } else {
+            let space = if column > 0 { " " } else { "" };
+            let _ = write!(text, "{space}{word}");
+            column += space.len() + length;
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_broken_between_words_and_indented() {
+        let text = wrapped("from: ", &"word ".repeat(40), 4);
+        assert!(text.starts_with("    from: word word"), "{text}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("      word")), "{text}");
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(text.split_whitespace().count(), 41);
+        assert_eq!(wrapped("", "a b", 0), "a b\n");
+    }
+}
