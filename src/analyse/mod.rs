@@ -18,6 +18,8 @@ mod steady;
 mod summary;
 mod usl;
 
+#[cfg(test)]
+pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
 pub use confidence::{Confidence, Estimate, Within, is_precise};

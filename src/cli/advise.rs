@@ -30,15 +30,15 @@ pub(super) struct AdviseArgs {
 enum For {
     /// Costs and concurrency of reads
     Postgres,
-    /// `InnoDB`'s background I/O
+    /// Background I/O
     Mysql,
-    /// `InnoDB`'s background I/O
+    /// Background I/O
     Mariadb,
     /// The row of `DBA_RSRC_IO_CALIBRATE`
     Oracle,
-    /// io_properties.yaml
+    /// The file `io_properties.yaml`
     Scylla,
-    /// The kernel's io.cost.model
+    /// The kernel's `io.cost.model`
     Linux,
 }
 

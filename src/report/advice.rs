@@ -182,6 +182,24 @@ fn wrapped(name: &str, what: &str, indent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::advice_example;
+    use crate::model::Finding;
+    use crate::report::golden;
+
+    #[test]
+    fn settings_are_told_as_the_golden_file_has_them() {
+        let (found, mut header) = (advice_example::example(), advice_example::header());
+        header.findings.push(Finding::doubt("scheduler", "", ""));
+        let run = Run { header, points: Vec::new(), cut: false };
+        let text = text(&run, &found, &Product::ALL);
+        let long = text.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None);
+        golden::check("advice.txt", &text);
+        let document: serde_json::Value = serde_json::from_str(&json(&run, &found, &[Product::Postgres])).unwrap();
+        assert_eq!(document["applied"], false);
+        assert_eq!(document["doubts"][0], "scheduler");
+        assert_eq!(document["products"][0]["settings"][0]["value"], "12");
+    }
 
     #[test]
     fn prose_is_broken_between_words_and_indented() {

@@ -1,6 +1,6 @@
 //! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may have outstanding.
 
-use super::{Advice, Ground, Opinion, Product, Section, size, three_digits, whole};
+use super::{Advice, Ground, Opinion, Product, Section, other_block, size, three_digits, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
 
 /// `innodb_page_size`, unless it was changed when the server was set up.
@@ -124,10 +124,9 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
                   leaves nothing for reads, and the manual also says to keep it low"
                 .into(),
         }],
-        doubts: ground
-            .doubts(&[Some(writes)])
+        doubts: unsteady_or_unknown(&[Some(writes)])
             .into_iter()
-            .chain(Ground::other_block(writes, PAGE, "--as mysql --write"))
+            .chain(other_block(writes, PAGE, "--as mysql --write"))
             .collect(),
         ..blank.valued(with_pages(writes).scaled(share), write)
     };
@@ -191,7 +190,7 @@ fn threads(
         }],
         doubts: {
             let open = if setting.contains("_read_") { ground.knee_doubt() } else { None };
-            ground.doubts(&[figure]).into_iter().chain(open).collect()
+            unsteady_or_unknown(&[figure]).into_iter().chain(open).collect()
         },
         ..blank.valued(Estimate { value: enough, interval: None }, write)
     };

@@ -1,6 +1,6 @@
 //! Linux: the line of `io.cost.model`, by which the kernel weighs I/Os of different kinds against one another.
 
-use super::{Advice, Ground, Product, Section, size, three_digits};
+use super::{Advice, Ground, Product, Section, size, three_digits, unsteady_or_unknown};
 use crate::analyse::AtLoad;
 
 const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; tools/cgroup/iocost_coef_gen.py";
@@ -51,7 +51,7 @@ fn rbps(ground: &Ground) -> Advice {
             size(most.io_bytes),
             most.depth
         ),
-        doubts: ground.doubts(&[Some(most)]),
+        doubts: unsteady_or_unknown(&[Some(most)]),
         ..blank("rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
     })
 }
@@ -71,7 +71,7 @@ fn random(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str
     }
     assigned(Advice {
         derivation: format!("the greatest rate of random {what} of 4 KiB, at depth {}", at.depth),
-        doubts: ground.doubts(&[Some(at)]),
+        doubts: unsteady_or_unknown(&[Some(at)]),
         ..blank(setting).valued(at.iops, three_digits)
     })
 }
@@ -125,9 +125,10 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     let known = |setting: &Advice| setting.statement.clone().unwrap_or_else(|| format!("{}=?", setting.setting));
     let figures: Vec<String> = settings.iter().map(known).collect();
     let missing: Vec<&str> = settings.iter().filter(|s| s.value.is_none()).map(|setting| setting.setting).collect();
-    let mut lines =
-        vec![format!("# Linux: {} were not measured. Fill them in by the same measure:", missing.join(", "))];
-    lines.push("# without them the kernel would keep its built-in figures, which are of another device.".into());
+    let mut lines = vec![
+        format!("# Linux. Not measured: {}. Fill them in by the same", missing.join(", ")),
+        "# measure: what is left out keeps the kernel's built-in figure, which is of another device.".into(),
+    ];
     if names.len() != 1 {
         lines.push("# MAJ:MIN is the number of the whole disk; this target has not just one.".into());
     }

@@ -195,37 +195,6 @@ impl Ground<'_> {
         format!("rigel calibrate {target} {options}")
     }
 
-    /// What is doubtful about single figures, in words.
-    fn doubts(&self, figures: &[Option<AtLoad>]) -> Vec<String> {
-        let known = figures.iter().flatten();
-        let unsteady = known
-            .clone()
-            .filter(|at| at.steady == Some(false))
-            .map(|at| format!("unsteady: I/O of {} at depth {} was not steady", size(at.io_bytes), at.depth));
-        let unknown = known.filter(|at| at.iops.interval.is_none()).map(|at| {
-            format!("no-interval: I/O of {} at depth {} was measured too briefly", size(at.io_bytes), at.depth)
-        });
-        let mut doubts: Vec<String> = Vec::new();
-        for doubt in unsteady.chain(unknown) {
-            if !doubts.contains(&doubt) {
-                doubts.push(doubt);
-            }
-        }
-        doubts
-    }
-
-    /// The doubt that the product's block is another one than was measured; none if it is this one. `options` measure
-    /// it.
-    fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
-        (measured.io_bytes != block).then(|| {
-            format!(
-                "block-size: I/Os of {} were measured, not of {}, which {options} measures",
-                size(measured.io_bytes),
-                size(block),
-            )
-        })
-    }
-
     /// The depth at the knee, and the depths between which it lies: the next lower one that was measured did less.
     fn knee(&self) -> Option<(f64, [f64; 2])> {
         let knee = self.found.curve.knee?;
@@ -261,6 +230,37 @@ impl Ground<'_> {
         let random = self.found.writes.map(|at| at.mb_per_s.value);
         log.chain(random).reduce(f64::max)
     }
+}
+
+/// What is doubtful about single figures, in words.
+fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
+    let known = figures.iter().flatten();
+    let unsteady = known
+        .clone()
+        .filter(|at| at.steady == Some(false))
+        .map(|at| format!("unsteady: I/O of {} at depth {} was not steady", size(at.io_bytes), at.depth));
+    let unknown = known
+        .filter(|at| at.iops.interval.is_none())
+        .map(|at| format!("no-interval: I/O of {} at depth {} was measured too briefly", size(at.io_bytes), at.depth));
+    let mut doubts: Vec<String> = Vec::new();
+    for doubt in unsteady.chain(unknown) {
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}
+
+/// The doubt that the product's block is another one than was measured; none if it is this one. `options` measure
+/// it.
+fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
+    (measured.io_bytes != block).then(|| {
+        format!(
+            "block-size: I/Os of {} were measured, not of {}, which {options} measures",
+            size(measured.io_bytes),
+            size(block),
+        )
+    })
 }
 
 /// A path as a shell reads it.
@@ -316,4 +316,4 @@ fn size(bytes: u32) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that this measurement would leave.
 
-use super::{Advice, Ground, Opinion, Product, Section, size, whole};
+use super::{Advice, Ground, Opinion, Product, Section, size, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
 
 const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
@@ -74,7 +74,7 @@ fn figure(
     let Some(at) = at else {
         return blank.not_measured("such reads were not measured", ground.command("--as oracle"));
     };
-    Advice { derivation: how(at), doubts: ground.doubts(&[Some(at)]), ..blank.valued(of(at), whole) }
+    Advice { derivation: how(at), doubts: unsteady_or_unknown(&[Some(at)]), ..blank.valued(of(at), whole) }
 }
 
 /// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.

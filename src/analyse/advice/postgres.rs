@@ -1,6 +1,8 @@
 //! `PostgreSQL`: what a random page costs, and how many reads to keep in flight.
 
-use super::{Advice, Ground, Opinion, Product, Section, exact, quotient, size, time, whole};
+use super::{
+    Advice, Ground, Opinion, Product, Section, exact, other_block, quotient, size, time, unsteady_or_unknown, whole,
+};
 use crate::analyse::{AtLoad, Estimate};
 
 /// `BLCKSZ`, as it is built nearly everywhere.
@@ -95,8 +97,8 @@ fn random_page_cost(ground: &Ground) -> Advice {
             .into(),
     });
     opinions.push(common_advice(ground));
-    let doubts = ground.doubts(&[Some(random), Some(large), found.low_load, found.stream]);
-    let other_block = Ground::other_block(random, BLOCK, "--as postgres");
+    let doubts = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
+    let other_block = other_block(random, BLOCK, "--as postgres");
     let advice = Advice {
         derivation: format!(
             "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} IOPS), {} for a block of \
@@ -194,7 +196,7 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
                 .to_string()
         },
         opinions,
-        doubts: ground.doubts(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        doubts: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
         ..blank.valued(Estimate { value: knee, interval: None }, write)
     };
     Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
@@ -223,7 +225,7 @@ fn io_workers(ground: &Ground) -> Advice {
                   cache and workers copy more than they wait"
                 .into(),
         }],
-        doubts: ground.doubts(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        doubts: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
         ..blank.valued(Estimate { value: knee, interval: None }, write)
     };
     Advice { statement: statement("io_workers", advice.value.as_ref()), ..advice }

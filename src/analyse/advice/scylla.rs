@@ -1,6 +1,6 @@
 //! `ScyllaDB` and Seastar: `io_properties.yaml`, from which the I/O scheduler knows what a disk can do.
 
-use super::{Advice, Ground, Product, Section, size, three_digits};
+use super::{Advice, Ground, Product, Section, other_block, size, three_digits, unsteady_or_unknown};
 use crate::analyse::{AtLoad, Estimate};
 
 const SOURCE: &str = "Seastar, doc/io-properties-file.md";
@@ -30,7 +30,7 @@ pub(super) fn section(ground: &Ground) -> Section {
     Section { database: Product::Scylla, settings, apply }
 }
 
-fn valued(ground: &Ground, setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
+fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {
     let advice = Advice::blank(Product::Scylla, setting, SOURCE).valued(estimate, three_digits);
     Advice {
         statement: advice.value.as_ref().map(|value| format!("{setting}: {value}")),
@@ -39,7 +39,7 @@ fn valued(ground: &Ground, setting: &'static str, figure: AtLoad, estimate: Esti
             "the scheduler divides these figures among the shards and holds back what is beyond them: one that is \
                    too high lets latency grow, one that is too low leaves the disk idle"
                 .into(),
-        doubts: ground.doubts(&[Some(figure)]),
+        doubts: unsteady_or_unknown(&[Some(figure)]),
         ..advice
     }
 }
@@ -55,8 +55,8 @@ fn iops(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str, 
         size(at.io_bytes),
         at.depth
     );
-    let mut advice = valued(ground, setting, at, at.iops, how);
-    advice.doubts.extend(Ground::other_block(at, BLOCK, four.trim_end()));
+    let mut advice = valued(setting, at, at.iops, how);
+    advice.doubts.extend(other_block(at, BLOCK, four.trim_end()));
     advice
 }
 
@@ -70,7 +70,7 @@ fn bandwidth(ground: &Ground) -> Advice {
         size(at.io_bytes),
         at.depth
     );
-    valued(ground, "read_bandwidth", at, at.mb_per_s.scaled(1e6), how)
+    valued("read_bandwidth", at, at.mb_per_s.scaled(1e6), how)
 }
 
 fn write_bandwidth(ground: &Ground) -> Advice {

@@ -1,1 +1,273 @@
-//! The formulas, on figures whose answers are known.
+//! The formulas, on a calibration that is made up: what every setting must be follows from a few figures.
+
+use super::*;
+use crate::analyse::{Knee, LogWrites, Mean, calibration};
+use crate::model::{BlockDevice, Bound, Finding, Ratio, TargetFacts, VolumeMember};
+use crate::record::journal::EngineChoice;
+use std::path::PathBuf;
+
+/// A load, its figures known to 1 %.
+fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
+    let known = |value: f64| Estimate { value, interval: Some(Interval { low: value * 0.99, high: value * 1.01 }) };
+    let response_us = f64::from(depth) / iops * 1e6;
+    AtLoad {
+        depth,
+        io_bytes,
+        iops: known(iops),
+        mb_per_s: known(iops * f64::from(io_bytes) / 1e6),
+        mean_us: known(response_us),
+        p50_us: known(response_us),
+        p99_us: known(response_us),
+        p999_us: known(response_us),
+        steady: Some(true),
+    }
+}
+
+/// A device that serves 8 operations at a time, each in 100 us and 1 ns a byte, as a closed loop of reads of 8 KiB and
+/// 1 MiB sees it; and 40,000 writes of 16 KiB a second.
+pub(crate) fn example() -> Calibration {
+    let rate = |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
+    let read = |depth, bytes| Some(at(depth, bytes, rate(depth, bytes)));
+    let mut found = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
+    let most = Mean { value: rate(8, 8192), error: 1.0, effective_n: 20.0, degrees: 4.0 };
+    found.low_load = read(1, 8192);
+    found.at_knee = read(8, 8192);
+    found.maximum = read(16, 8192);
+    found.large = read(8, 1 << 20);
+    found.stream = read(1, 1 << 20);
+    found.writes = Some(at(16, 16 << 10, 40_000.0));
+    found.log_writes = vec![LogWrites { bytes: 4096, at: at(1, 4096, 1000.0) }];
+    found.curve.knee = Some(Knee {
+        load: 8.0,
+        throughput: most,
+        maximum: most,
+        maximum_load: 16.0,
+        bounded_below: true,
+        bounded_above: true,
+        asymptotes: Some(8.0),
+    });
+    found
+}
+
+/// A run on a file of one disk.
+pub(crate) fn header() -> Header {
+    let device = BlockDevice { name: "nvme0n1".into(), ..BlockDevice::default() };
+    let member = VolumeMember {
+        path: "/data/file".into(),
+        kind: crate::model::FileKind::File,
+        bytes: Bytes(4 << 30),
+        inode: 7,
+        alignment: 512,
+        filesystem: Some("ext4".into()),
+        mount_options: None,
+        extents: None,
+        device_number: Some((259, 1)),
+        devices: vec![device],
+    };
+    Header {
+        format: 1,
+        version: "0.0.0".into(),
+        started: "2026-01-02T03:04:05+00:00".into(),
+        command: Vec::new(),
+        target: Target::Paths { members: vec!["/data/file".into()], layout: crate::model::Layout::Concat },
+        engine: EngineChoice { name: "uring".into(), buffered: false },
+        engine_about: String::new(),
+        points: Vec::new(),
+        plan: serde_json::json!({ "calibrate": { "num_disks": 4 } }),
+        host: crate::model::Host { cpus: 32, ..crate::model::Host::default() },
+        facts: TargetFacts { name: "/data/file".into(), usable: Bytes(4 << 30), members: vec![member] },
+        findings: Vec::new(),
+    }
+}
+
+fn settings(found: &Calibration, product: Product) -> Vec<Advice> {
+    advise(found, &header(), &[product]).remove(0).settings
+}
+
+fn setting(found: &Calibration, product: Product, name: &str) -> Advice {
+    settings(found, product).into_iter().find(|setting| setting.setting == name).expect(name)
+}
+
+fn value(found: &Calibration, product: Product, name: &str) -> String {
+    setting(found, product, name).value.expect(name)
+}
+
+fn apply(found: &Calibration, product: Product) -> String {
+    advise(found, &header(), &[product]).remove(0).apply.join("\n")
+}
+
+#[test]
+fn a_quotient_has_the_interval_of_both_its_parts() {
+    let known = |value: f64, share: f64| Estimate {
+        value,
+        interval: Some(Interval { low: value * (-share).exp(), high: value * share.exp() }),
+    };
+    let found = quotient(known(12.0, 0.03), known(4.0, 0.04));
+    let interval = found.interval.unwrap();
+    assert!((found.value - 3.0).abs() < 1e-12);
+    assert!((interval.low.ln() - (3_f64.ln() - 0.05)).abs() < 1e-12, "{interval:?}");
+    assert!((interval.high.ln() - (3_f64.ln() + 0.05)).abs() < 1e-12, "{interval:?}");
+    let unknown = Estimate { value: 4.0, interval: None };
+    assert_eq!(quotient(exact(12.0), unknown), Estimate { value: 3.0, interval: None });
+    let zero = Estimate { value: 4.0, interval: Some(Interval { low: 0.0, high: 8.0 }) };
+    assert_eq!(quotient(exact(12.0), zero).interval, None);
+}
+
+#[test]
+fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
+    let found = example();
+    // 100 us and 8.192 us, over 1148.576 us for the 128 blocks of 1 MiB; at depth 8 both are done eight at a time.
+    let truth = 108.192 / (1148.576 / 128.0);
+    let random_page_cost = setting(&found, Product::Postgres, "random_page_cost");
+    let estimate = random_page_cost.estimate.unwrap();
+    assert!((estimate.value - truth).abs() < 1e-9, "{estimate:?}");
+    assert!(estimate.interval.unwrap().contains(truth));
+    let alone = postgres::ratio_at_depth_1(found.low_load.unwrap(), found.stream.unwrap());
+    assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
+    assert_eq!(random_page_cost.statement.as_deref(), Some("ALTER SYSTEM SET random_page_cost = 12;"));
+    let others: Vec<&str> = random_page_cost.opinions.iter().map(|opinion| opinion.value.as_str()).collect();
+    // At depth 1, with nine in ten cached, and what is commonly advised.
+    assert_eq!(others, ["12", "1.2", "1.1"]);
+    let mut level = found.clone();
+    // Random reads of the storage's whole bandwidth: a page costs the same wherever it lies, never less.
+    level.at_knee = Some(at(64, 8192, 2e6));
+    assert_eq!(value(&level, Product::Postgres, "random_page_cost"), "1.0");
+}
+
+#[test]
+fn concurrency_is_the_depth_at_the_knee_within_what_the_server_takes() {
+    let mut found = example();
+    let names = ["effective_io_concurrency", "maintenance_io_concurrency", "io_workers"];
+    assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["8", "8", "8"]);
+    found.curve.knee.as_mut().unwrap().load = 2048.0;
+    found.curve.knee.as_mut().unwrap().bounded_above = false;
+    assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["1000", "1000", "32"]);
+    let open = setting(&found, Product::Postgres, "io_workers");
+    assert!(open.doubts.iter().any(|doubt| doubt.starts_with("knee-not-reached")), "{:?}", open.doubts);
+    found.curve.knee = None;
+    assert!(names.iter().all(|name| setting(&found, Product::Postgres, name).value.is_none()));
+}
+
+#[test]
+fn before_13_a_value_counted_disks() {
+    // What the release notes of 13 give for 1 to 4 and 10: 1, 3, 5.5, 8.3 and 29.3 reads in flight.
+    let found = [0.5, 1.0, 2.9, 3.0, 8.0, 8.34, 29.3].map(postgres::before_13);
+    assert_eq!(found.map(whole), ["1", "1", "1", "2", "3", "4", "10"]);
+}
+
+#[test]
+fn background_writes_leave_half_of_the_storage_to_reads() {
+    let mut found = example();
+    for product in [Product::Mysql, Product::Mariadb] {
+        assert_eq!(value(&found, product, "innodb_io_capacity_max"), "20000");
+        assert_eq!(value(&found, product, "innodb_io_capacity"), "10000");
+    }
+    let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
+    assert_eq!(max.range, Some(["19800".into(), "20200".into()]));
+    assert_eq!(max.statement.as_deref(), Some("SET PERSIST innodb_io_capacity_max = 20000;"));
+    // Pages of 16 KiB may take as long as the four blocks in each; that the block is another one is said.
+    found.writes = Some(at(16, 4096, 40_000.0));
+    let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
+    assert_eq!(max.range, Some(["4950".into(), "20200".into()]));
+    assert!(max.doubts[0].starts_with("block-size"), "{:?}", max.doubts);
+    found.writes = Some(at(1, 16 << 10, 120.0));
+    assert_eq!(value(&found, Product::Mysql, "innodb_io_capacity"), "100", "the least that the server takes");
+}
+
+#[test]
+fn a_thread_serves_256_requests() {
+    let mut found = example();
+    for (depth, threads) in [(1_u32, "4"), (1024, "4"), (1025, "5"), (2048, "8"), (1 << 20, "64")] {
+        found.curve.knee.as_mut().unwrap().load = f64::from(depth);
+        found.writes = Some(at(depth, 16 << 10, 40_000.0));
+        for name in ["innodb_read_io_threads", "innodb_write_io_threads"] {
+            assert_eq!(value(&found, Product::Mysql, name), threads, "{name} at depth {depth}");
+        }
+    }
+    assert!(apply(&found, Product::Mariadb).contains("\ninnodb_read_io_threads = 64"));
+}
+
+#[test]
+fn the_row_of_oracle_is_whole_or_not_there() {
+    let mut found = example();
+    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is no whole millisecond; and what was told.
+    assert!(apply(&found, Product::Oracle).contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"));
+    found.stream = None;
+    assert!(!apply(&found, Product::Oracle).contains("INSERT"));
+    assert!(setting(&found, Product::Oracle, "MAX_PMBPS").measure_by.is_some());
+}
+
+#[test]
+fn what_a_file_needs_and_was_not_measured_is_a_gap_in_it() {
+    let mut found = example();
+    let yaml = apply(&found, Product::Scylla);
+    assert!(yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"), "{yaml}");
+    assert!(yaml.contains("\n    # write_bandwidth: not measured"), "{yaml}");
+    let bandwidth = setting(&found, Product::Scylla, "write_bandwidth");
+    assert!(bandwidth.derivation.contains("at least 655360000"), "{}", bandwidth.derivation);
+    let line = apply(&found, Product::Linux);
+    assert!(line.contains("rbps=7300000000 rseqiops=? rrandiops=? "), "I/Os of 8 KiB are no I/Os of 4 KiB: {line}");
+    found.maximum = Some(at(16, 4096, 80_000.0));
+    found.writes = Some(at(16, 4096, 50_000.0));
+    let line = apply(&found, Product::Linux);
+    assert!(line.contains("/sys/block/nvme0n1/dev"), "{line}");
+    assert!(line.contains("rrandiops=80000") && line.contains("wbps=? wseqiops=? wrandiops=50000"), "{line}");
+}
+
+#[test]
+fn nothing_is_said_of_writes_that_were_not_measured() {
+    let mut found = example();
+    found.writes = None;
+    found.log_writes.clear();
+    for section in advise(&found, &header(), &Product::ALL) {
+        for setting in &section.settings {
+            let needs = setting.setting.starts_with('w')
+                || setting.setting.contains("_write_")
+                || setting.setting.contains("capacity");
+            assert_eq!(setting.value.is_none(), setting.measure_by.is_some(), "{}", setting.setting);
+            if needs {
+                assert!(setting.value.is_none() && setting.statement.is_none(), "{}", setting.setting);
+            }
+        }
+    }
+    let nothing = calibration(&[], Bound::CALIBRATE_IO, Ratio::of(2, 100));
+    let sections = advise(&nothing, &header(), &Product::ALL);
+    let valued = sections.iter().flat_map(|section| &section.settings).filter(|setting| setting.value.is_some());
+    assert_eq!(valued.map(|setting| setting.setting).collect::<Vec<_>>(), ["NUM_PHYSICAL_DISKS"]);
+}
+
+#[test]
+fn no_command_names_what_is_there_for_writing() {
+    let found = example();
+    let mut header = header();
+    let command = |header: &Header| Ground { found: &found, header }.command("--write");
+    assert_eq!(command(&header), "rigel calibrate /data --write");
+    let paths = |path: &str| Target::Paths { members: vec![PathBuf::from(path)], layout: crate::model::Layout::Concat };
+    header.target = paths("/dev/mapper/data");
+    assert_eq!(command(&header), "rigel calibrate DIRECTORY-ON-IT --write");
+    header.target = paths("file");
+    assert_eq!(command(&header), "rigel calibrate . --write");
+    header.target = Target::Scratch { directory: "/my data".into(), bytes: None, keep: false };
+    assert_eq!(command(&header), "rigel calibrate '/my data' --write");
+    header.target = Target::Null { bytes: Bytes(1) };
+    assert_eq!(command(&header), "rigel calibrate null: --write");
+}
+
+#[test]
+fn doubts_of_a_run_are_named_once_and_notes_are_none() {
+    let mut found = example();
+    let mut header = header();
+    header.findings = vec![Finding::note("rotational", ""), Finding::doubt("scheduler", "", "")];
+    found.findings = vec![Finding::doubt("steal", "", ""), Finding::doubt("scheduler", "", "")];
+    assert_eq!(doubts_of(&found, &header), ["scheduler", "steal"]);
+    found.at_knee.as_mut().unwrap().steady = Some(false);
+    found.large.as_mut().unwrap().iops.interval = None;
+    let doubts = setting(&found, Product::Postgres, "random_page_cost").doubts;
+    assert!(doubts[0].starts_with("unsteady") && doubts[1].starts_with("no-interval"), "{doubts:?}");
+}
+
+#[test]
+fn figures_are_rounded_to_what_they_mean() {
+    let found = [0.4, 7.0, 999.4, 1004.0, 1006.0, 7_317_562_514.0].map(three_digits);
+    assert_eq!(found, ["0", "7", "999", "1000", "1010", "7320000000"]);
+}
