@@ -6,7 +6,10 @@
 
 mod advice;
 mod calibration;
+mod compare;
+mod conditions;
 mod confidence;
+mod difference;
 mod doubts;
 mod honesty;
 mod host;
@@ -22,7 +25,10 @@ mod usl;
 pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
+pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
+pub use conditions::{Condition, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
+pub use difference::{Change, Figure, Judgement};
 pub use doubts::doubts;
 pub use honesty::{CacheTest, answers_from_cache};
 pub use knee::{Cap, Knee, Loaded, cap, knee};

@@ -159,11 +159,17 @@ pub fn ratio(a: &Mean, b: &Mean) -> Option<(f64, Interval)> {
 /// `a - b` with its interval, for two means measured independently, by Welch's t (Biometrika 34, 1947).
 #[must_use]
 pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
-    let (one, other) = (a.error * a.error, b.error * b.error);
-    let fourth = one * one / a.degrees + other * other / b.degrees;
-    let degrees = if fourth > 0.0 { (one + other).powi(2) / fourth } else { a.degrees + b.degrees };
-    let (value, half) = (a.value - b.value, t_quantile(degrees) * (one + other).sqrt());
+    let Spread { error, degrees } = welch((a.error, a.degrees), (b.error, b.degrees));
+    let (value, half) = (a.value - b.value, t_quantile(degrees) * error);
     (value, Interval { low: value - half, high: value + half })
+}
+
+/// The standard error of the difference of two independent figures, each with its error and its degrees of freedom.
+pub(super) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
+    let (one, other) = (a.0 * a.0, b.0 * b.0);
+    let fourth = one * one / a.1 + other * other / b.1;
+    let degrees = if fourth > 0.0 { (one + other).powi(2) / fourth } else { a.1 + b.1 };
+    Spread { error: (one + other).sqrt(), degrees }
 }
 
 /// The value that Student's t exceeds with a chance of 2.5 %, by degrees of freedom, from 1 to infinity; to 0.2 %.
@@ -178,6 +184,7 @@ pub(super) fn t_quantile(degrees: f64) -> f64 {
 }
 
 /// The standard error of a mean, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub(super) error: f64,
     pub(super) degrees: f64,

@@ -6,6 +6,7 @@
 mod advise;
 mod calibrate;
 pub mod check;
+mod compare;
 mod measuring;
 mod orion;
 pub mod orion_args;
@@ -26,7 +27,9 @@ use std::path::Path;
 /// plan → drive → record → analyse → report, in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
-#[command(after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly, 3 (of check) there is a doubt.")]
+#[command(
+    after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly, 3 (of check, calibrate, compare) not good enough."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -38,6 +41,7 @@ enum Verb {
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
+    Compare(compare::CompareArgs),
     #[command(hide = true)]
     Man(pages::ManArgs),
     #[command(hide = true)]
@@ -81,6 +85,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),
+            Verb::Compare(args) => compare::run(&args),
             Verb::Man(args) => pages::man(&args, &command()),
             Verb::Completions(args) => {
                 pages::completions(&args, command());

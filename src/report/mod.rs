@@ -5,6 +5,7 @@
 pub mod advice;
 pub mod calibration;
 pub mod classic;
+pub mod comparison;
 pub mod data;
 pub mod fio;
 #[cfg(test)]

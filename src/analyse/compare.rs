@@ -1,0 +1,422 @@
+//! Two or more runs side by side: under which conditions, each figure's ratio, and whether it is a difference.
+//!
+//! Goes in: the summaries of the points of runs, the first of them the baseline. Comes out: conditions that differ,
+//! headline figures and load points with the ratio to the baseline and its 95 % interval, and a verdict. A figure is
+//! compared with one at the same load only: the latency at the knee is that at the depth of the baseline's knee.
+//!
+//! Of many rows one in twenty differs by chance, at 95 %. A row is judged by its own interval all the same, as it
+//! stands there to be looked at; the verdict goes by the headline figures alone, and by Holm's method, so that it calls
+//! two runs of the same thing different in one of twenty comparisons at most, however many figures and runs there are.
+
+use super::calibration::curve_facts;
+use super::conditions::{Condition, Term, conditions};
+use super::difference::{Change, Figure, Judgement, holm};
+use super::statistics::{CONFIDENCE, Interval};
+use super::summary::{ClassSummary, PointSummary};
+use crate::model::{Bytes, Step};
+use crate::record::journal::Header;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A run that is compared.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// What it is called.
+    pub name: String,
+    /// What was to be measured, by what, on what.
+    pub header: &'a Header,
+    /// What it was asked for.
+    pub terms: Vec<Term>,
+    /// Its points.
+    pub points: Vec<PointSummary>,
+    /// Share of the maximum that is still as good, to find the knee.
+    pub tolerance: f64,
+    /// Every point that was planned ran to its end.
+    pub whole: bool,
+    /// How often each doubt was raised, by name.
+    pub doubts: BTreeMap<String, usize>,
+}
+
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Operations a second: more is better.
+    PerSecond,
+    /// Megabytes (10^6) a second: more is better.
+    MbPerSecond,
+    /// Microseconds: less is better.
+    Microseconds,
+    /// Outstanding I/Os: neither is better.
+    Outstanding,
+}
+
+/// A figure of every run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// What it is.
+    pub name: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// The verdict goes by it.
+    pub headline: bool,
+    /// Of each run; none where it was not measured.
+    pub figures: Vec<Option<Figure>>,
+    /// Of each run but the first, against the first.
+    pub changes: Vec<Option<Change>>,
+}
+
+/// What a class did at a load that a run and the baseline both have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadChange {
+    /// Which run, counted from the baseline, which is 0.
+    pub run: usize,
+    /// The load, in words.
+    pub load: String,
+    /// The class of I/O.
+    pub class: String,
+    /// Operations a second.
+    pub iops: Option<Change>,
+    /// Median response time.
+    pub p50: Option<Change>,
+    /// 99 % are not slower.
+    pub p99: Option<Change>,
+}
+
+/// What is certain of a run against the baseline, over all headline figures of all runs together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Which run, counted from the baseline, which is 0.
+    pub run: usize,
+    /// How many headline figures have an interval.
+    pub judged: usize,
+    /// Headline figures that are worse, by name.
+    pub worse: Vec<String>,
+    /// Headline figures that are better, by name.
+    pub better: Vec<String>,
+    /// The headline figure that is known least well: what difference its interval leaves room for, as a share.
+    pub widest: Option<(String, f64)>,
+}
+
+/// Headline figures that are slower than a limit allows: a rate by so much less, a response time by so much more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Slower {
+    /// The share.
+    pub limit: f64,
+    /// Run and figure that certainly are.
+    pub certain: Vec<(usize, String)>,
+    /// Run and figure that may be: the interval reaches beyond the limit.
+    pub possible: Vec<(usize, String)>,
+}
+
+/// Runs side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What the runs are called, the baseline first.
+    pub names: Vec<String>,
+    /// When each was begun.
+    pub started: Vec<String>,
+    /// Which of them are not whole.
+    pub incomplete: Vec<usize>,
+    /// The doubts of each, by name, with how often each was raised.
+    pub doubts: Vec<BTreeMap<String, usize>>,
+    /// Conditions that differ.
+    pub conditions: Vec<Condition>,
+    /// Figures of the runs as a whole.
+    pub figures: Vec<Row>,
+    /// Loads that a run has in common with the baseline.
+    pub points: Vec<LoadChange>,
+    /// Of each run but the first.
+    pub verdicts: Vec<Verdict>,
+    /// Against the limit that was asked about.
+    pub slower: Option<Slower>,
+}
+
+/// The first of `subjects` against each of the others. `slower_limit`: by which share a run may be slower, if that is
+/// asked about.
+#[must_use]
+pub fn compare(subjects: &[Subject], slower_limit: Option<f64>) -> Comparison {
+    let figures = rows(subjects);
+    Comparison {
+        names: subjects.iter().map(|subject| subject.name.clone()).collect(),
+        started: subjects.iter().map(|subject| subject.header.started.clone()).collect(),
+        incomplete: (0..subjects.len()).filter(|index| !subjects[*index].whole).collect(),
+        doubts: subjects.iter().map(|subject| subject.doubts.clone()).collect(),
+        conditions: conditions(subjects),
+        points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run)).collect(),
+        verdicts: verdicts(&figures, subjects.len()),
+        slower: slower_limit.map(|limit| slower(&figures, limit)),
+        figures,
+    }
+}
+
+impl Comparison {
+    /// The run at `run` and the baseline have some figure or load of which there is a ratio.
+    #[must_use]
+    pub fn has_common(&self, run: usize) -> bool {
+        let at_load = self.points.iter().any(|point| point.run == run && point.iops.is_some());
+        at_load || self.figures.iter().any(|row| row.changes[run - 1].is_some())
+    }
+}
+
+impl LoadChange {
+    /// Of another class at the same load of the same run.
+    #[must_use]
+    pub fn is_beside(&self, other: &LoadChange) -> bool {
+        self.run == other.run && self.load == other.load && self.class != other.class
+    }
+}
+
+impl Unit {
+    fn more_is_better(self) -> bool {
+        self != Unit::Microseconds
+    }
+}
+
+// ---- the figures of a run ----
+
+/// A point with its class, of those that a figure is taken from.
+type Found<'a> = (&'a PointSummary, &'a ClassSummary);
+
+impl Subject<'_> {
+    fn of(&self, wanted: impl Fn(&PointSummary) -> bool) -> impl Iterator<Item = Found<'_>> {
+        let points = self.points.iter().filter(move |point| wanted(point));
+        points.filter_map(|point| Some((point, point.classes.first()?)))
+    }
+
+    /// Small random I/O in a closed loop, of which the curve is made; in a matrix, without large I/O beside.
+    fn small(&self) -> impl Iterator<Item = Found<'_>> {
+        self.of(|point| point.step == Step::Depth || point.step == Step::Cell && point.large == 0)
+    }
+
+    fn small_at(&self, depth: u32) -> Option<Found<'_>> {
+        self.small().find(|(point, _)| point.small == depth)
+    }
+
+    fn large(&self) -> impl Iterator<Item = Found<'_>> {
+        self.of(|point| point.step == Step::Large || point.step == Step::Cell && point.small == 0)
+    }
+
+    fn knee(&self) -> Option<u32> {
+        let knee = curve_facts(self.small().map(|(_, class)| class), self.tolerance).knee?;
+        let depths = self.small().map(|(point, _)| point.small);
+        depths.into_iter().find(|depth| (f64::from(*depth) - knee.load).abs() < 0.5)
+    }
+
+    /// The greatest rate that was sustained, up to the least that was not.
+    fn sustained(&self) -> Option<Figure> {
+        let rates = || {
+            self.points.iter().filter_map(|point| match (point.step, point.classes.first()) {
+                (Step::Rate(rate), Some(class)) => Some((rate, class.sustained())),
+                _ => None,
+            })
+        };
+        let kept = rates().filter(|(_, kept)| *kept).map(|(rate, _)| rate).max()? as f64;
+        let broken = rates().filter(|(_, kept)| !kept).map(|(rate, _)| rate as f64).fold(f64::INFINITY, f64::min);
+        let between = (broken.is_finite() && broken > kept).then_some(Interval { low: kept, high: broken });
+        Some(Figure::within(kept, between))
+    }
+
+    fn term(&self, name: &str) -> Option<&str> {
+        self.terms.iter().find(|term| term.name == name).map(|term| term.value.as_str())
+    }
+}
+
+fn greatest<'a>(found: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
+    found.max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
+}
+
+fn iops((_, class): Found) -> Option<Figure> {
+    (class.done > 0).then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
+}
+
+fn mb_per_s((_, class): Found) -> Option<Figure> {
+    let scale = f64::from(class.io_bytes) / 1e6;
+    let mean = class.confidence.map(|known| known.iops.scaled(scale));
+    (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
+}
+
+/// The quantiles that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    P50,
+    P99,
+    P999,
+}
+
+impl Tail {
+    const ALL: [Tail; 3] = [Tail::P50, Tail::P99, Tail::P999];
+
+    fn name(self) -> &'static str {
+        match self {
+            Tail::P50 => "p50",
+            Tail::P99 => "p99",
+            Tail::P999 => "p99.9",
+        }
+    }
+
+    /// Of this class. Its interval is told from the same windows as that of the rate, in as many batches.
+    fn of(self, (_, class): Found) -> Option<Figure> {
+        let (latency, known) = (class.latency?, class.confidence);
+        let (value, interval) = match self {
+            Tail::P50 => (latency.p50_us, known.and_then(|known| known.p50_us)),
+            Tail::P99 => (latency.p99_us, known.and_then(|known| known.p99_us)),
+            Tail::P999 => (latency.p999_us, known.and_then(|known| known.p999_us)),
+        };
+        Some(Figure::of_quantile(value, interval.zip(known.map(|known| known.iops.degrees))))
+    }
+}
+
+// ---- the rows ----
+
+fn row(
+    subjects: &[Subject],
+    name: impl Into<String>,
+    unit: Unit,
+    headline: bool,
+    of: impl Fn(&Subject) -> Option<Figure>,
+) -> Row {
+    let figures: Vec<Option<Figure>> = subjects.iter().map(of).collect();
+    let against = |figure: &Option<Figure>| Change::of(&figures[0]?, &(*figure)?, unit.more_is_better());
+    let changes = figures.iter().skip(1).map(against).collect();
+    Row { name: name.into(), unit, headline, figures, changes }
+}
+
+/// The figures that at least one run has.
+fn rows(subjects: &[Subject]) -> Vec<Row> {
+    let Some(baseline) = subjects.first() else { return Vec::new() };
+    let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::PerSecond, true, of);
+    let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::MbPerSecond, true, of);
+    let latencies = |place: &str, depth: u32| {
+        // The tail beyond p99 is of few values: it is shown, and no verdict rests on it.
+        Tail::ALL.map(|tail| {
+            let name = format!("{} {place}", tail.name());
+            row(subjects, name, Unit::Microseconds, tail != Tail::P999, |subject| tail.of(subject.small_at(depth)?))
+        })
+    };
+    let step = |step: Step| move |point: &PointSummary| point.step == step;
+    let mut rows = vec![
+        rate("max IOPS", &|subject| iops(greatest(subject.small())?)),
+        mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?)),
+        mb("one process MB/s", &|subject| mb_per_s(subject.of(step(Step::Stream)).next()?)),
+    ];
+    rows.extend(latencies("at low load", 1));
+    if let Some(knee) = baseline.knee().filter(|knee| *knee > 1) {
+        rows.extend(latencies(&format!("at depth {knee} (knee)"), knee));
+    }
+    rows.push(row(subjects, "knee depth", Unit::Outstanding, false, |subject| {
+        subject.knee().map(|depth| Figure::unknown(f64::from(depth)))
+    }));
+    rows.push(sustained(subjects));
+    rows.push(rate("writes, IOPS", &|subject| iops(greatest(subject.of(step(Step::Write)))?)));
+    let mut sizes: Vec<u32> = baseline.points.iter().filter_map(|point| log_size(point.step)).collect();
+    sizes.sort_unstable();
+    for size in sizes {
+        let name = format!("log writes of {}, /s", Bytes(size.into()));
+        rows.push(rate(&name, &|subject| iops(subject.of(step(Step::Log(size))).next()?)));
+    }
+    rows.retain(|row| row.figures.iter().any(Option::is_some));
+    rows
+}
+
+fn log_size(step: Step) -> Option<u32> {
+    if let Step::Log(bytes) = step { Some(bytes) } else { None }
+}
+
+/// The search between two rates ends at chance: what it finds is shown and no verdict rests on it. Rates under
+/// different bounds are not compared.
+fn sustained(subjects: &[Subject]) -> Row {
+    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, |subject| subject.sustained());
+    let bound = subjects[0].term(BOUND);
+    for (change, subject) in row.changes.iter_mut().zip(&subjects[1..]) {
+        *change = change.filter(|_| subject.term(BOUND) == bound);
+    }
+    row
+}
+
+/// The name of the term that says under which bound a rate is sustained.
+pub const BOUND: &str = "bound on latency";
+
+/// The loads that the run at `run` has in common with the baseline.
+fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
+    let mut found = Vec::new();
+    for before in &subjects[0].points {
+        let same = |point: &&PointSummary| point.coordinates() == before.coordinates();
+        let Some(after) = subjects[run].points.iter().find(same) else { continue };
+        for one in &before.classes {
+            let Some(other) = after.classes.iter().find(|other| other.name == one.name) else { continue };
+            let change = |of: &dyn Fn(Found) -> Option<Figure>, more_is_better| {
+                Change::of(&of((before, one))?, &of((after, other))?, more_is_better)
+            };
+            found.push(LoadChange {
+                run,
+                load: before.coordinates().to_string(),
+                class: one.name.clone(),
+                iops: change(&iops, true),
+                p50: change(&|found| Tail::P50.of(found), false),
+                p99: change(&|found| Tail::P99.of(found), false),
+            });
+        }
+    }
+    found
+}
+
+// ---- the verdict ----
+
+/// The headline figures whose error is known, with the run they are of.
+fn judged(rows: &[Row]) -> Vec<(usize, &Row, Change)> {
+    let of = |row| move |(index, change): (usize, &Option<Change>)| Some((index + 1, row, (*change)?));
+    let changes =
+        rows.iter().filter(|row| row.headline).flat_map(|row| row.changes.iter().enumerate().filter_map(of(row)));
+    changes.filter(|(.., change)| change.chance(1.0).is_some()).collect()
+}
+
+fn verdicts(rows: &[Row], runs: usize) -> Vec<Verdict> {
+    let judged = judged(rows);
+    let chances: Vec<f64> = judged.iter().filter_map(|(.., change)| change.chance(1.0)).map(|one| 2.0 * one).collect();
+    let certain = holm(&chances, 1.0 - CONFIDENCE);
+    let room = |change: &Change| {
+        let interval = change.interval?;
+        Some((interval.high - 1.0).max(1.0 / interval.low - 1.0))
+    };
+    let verdict = |run| {
+        let of_run = || judged.iter().zip(&certain).filter(move |((of, ..), _)| *of == run);
+        let named = |wanted: Judgement| {
+            let named = of_run().filter(|((.., change), certain)| **certain && change.judgement == wanted);
+            named.map(|((_, row, _), _)| row.name.clone()).collect()
+        };
+        let rooms = of_run().filter_map(|((_, row, change), _)| Some((row.name.clone(), room(change)?)));
+        Verdict {
+            run,
+            judged: of_run().count(),
+            worse: named(Judgement::Worse),
+            better: named(Judgement::Better),
+            widest: rooms.max_by(|(_, one), (_, other)| one.total_cmp(other)),
+        }
+    };
+    (1..runs).map(verdict).collect()
+}
+
+/// Certain is what chance would show in one of forty comparisons at most if no headline figure were slower by more than
+/// the limit: the same side of the 95 % interval, and Holm's method, as of the verdict.
+fn slower(rows: &[Row], limit: f64) -> Slower {
+    let mut found = Slower { limit, certain: Vec::new(), possible: Vec::new() };
+    let allowed = |row: &Row| if row.unit.more_is_better() { 1.0 - limit } else { 1.0 + limit };
+    let beyond =
+        |row: &Row, value: f64| if row.unit.more_is_better() { value < allowed(row) } else { value > allowed(row) };
+    let judged = judged(rows);
+    let chances: Vec<f64> = judged
+        .iter()
+        .map(|(_, row, change)| change.chance(allowed(row)).filter(|_| beyond(row, change.ratio)).unwrap_or(1.0))
+        .collect();
+    let certain = holm(&chances, (1.0 - CONFIDENCE) / 2.0);
+    for ((run, row, change), certain) in judged.iter().zip(certain) {
+        let reaches = change.interval.is_some_and(|interval| beyond(row, interval.low) || beyond(row, interval.high));
+        if certain {
+            found.certain.push((*run, row.name.clone()));
+        } else if reaches {
+            found.possible.push((*run, row.name.clone()));
+        }
+    }
+    found
+}

@@ -1,0 +1,152 @@
+//! Under which conditions runs were made, and where they differ.
+//!
+//! Goes in: the headers of runs. Comes out: every condition that is not the same in all, with whether the figures
+//! are then of different things. What differs from run to run without a meaning (clock time, seed, file names of the
+//! journal) is no condition.
+
+use super::compare::Subject;
+use crate::model::{BlockDevice, VolumeMember};
+use serde::Serialize;
+
+/// What a verb was asked for, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Term {
+    /// What it is, such as `small I/O`.
+    pub name: &'static str,
+    /// Its value, in words.
+    pub value: String,
+    /// Figures under another value are of something else.
+    pub defines: bool,
+}
+
+impl Term {
+    /// What may differ between runs that are compared.
+    pub fn known(name: &'static str, value: impl ToString) -> Self {
+        Self { name, value: value.to_string(), defines: false }
+    }
+
+    /// What decides of what the figures are.
+    pub fn defining(name: &'static str, value: impl ToString) -> Self {
+        Self { name, value: value.to_string(), defines: true }
+    }
+}
+
+/// A condition that is not the same in a run as in the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// Which run, counted from the baseline, which is 0.
+    pub run: usize,
+    /// What it is.
+    pub name: &'static str,
+    /// In the baseline.
+    pub before: String,
+    /// In this run.
+    pub after: String,
+    /// The figures are of different things.
+    pub incomparable: bool,
+}
+
+/// Where the conditions of each run differ from the baseline's. A condition that only one of the two has, as a
+/// filesystem, is told as `-` in the other; terms of verbs that have no such term are left out.
+pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
+    let Some((baseline, others)) = subjects.split_first() else { return Vec::new() };
+    let before = facts(baseline);
+    let mut found = Vec::new();
+    for (index, subject) in others.iter().enumerate() {
+        for after in facts(subject) {
+            let Some(one) = before.iter().find(|one| one.name == after.name && one.value != after.value) else {
+                continue;
+            };
+            let (before, value) = match after.name {
+                MOUNT => only_different(&one.value, &after.value),
+                _ => (one.value.clone(), after.value),
+            };
+            let incomparable = after.defines;
+            found.push(Condition { run: index + 1, name: after.name, before, after: value, incomparable });
+        }
+    }
+    // What forbids to compare comes first.
+    found.sort_by_key(|condition| !condition.incomparable);
+    found
+}
+
+const MOUNT: &str = "mount options";
+
+fn facts(subject: &Subject) -> Vec<Term> {
+    let (header, host) = (subject.header, &subject.header.host);
+    let facts = &header.facts;
+    let members = |of: fn(&VolumeMember) -> Option<String>| listed(facts.members.iter().filter_map(of));
+    let devices = |of: fn(&BlockDevice) -> Option<String>| {
+        listed(facts.members.iter().flat_map(|member| &member.devices).filter_map(of))
+    };
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    // Of a model the engine's description is the target's name again.
+    let about = if facts.members.is_empty() { header.engine.name.clone() } else { header.engine_about.clone() };
+    let cache = if header.engine.buffered { "through the page cache" } else { "direct" };
+    let mut terms = subject.terms.clone();
+    terms.extend([
+        Term::defining("target size", size(facts.usable.0)),
+        Term::known("target", &facts.name),
+        Term::known("filesystem", members(|member| member.filesystem.clone())),
+        Term::known(MOUNT, members(|member| member.mount_options.clone())),
+        Term::known("device", devices(|device| device.model.clone().or_else(|| Some(device.name.clone())))),
+        Term::known("scheduler", devices(|device| Some(device.scheduler.clone()))),
+        Term::known("write cache", devices(|device| Some(device.write_cache.clone()))),
+        Term::known("nomerges", devices(|device| Some(device.nomerges.to_string()))),
+        Term::known("I/O goes", cache),
+        Term::known("engine", &header.engine.name),
+        Term::known("engine makes use of", about),
+        Term::known("host", &host.name),
+        Term::known("kernel", &host.kernel),
+        Term::known("CPU", &host.cpu),
+        Term::known("CPUs", host.cpus),
+        Term::known("memory", host.memory),
+        Term::known("clock source", text(&host.clock_source).unwrap_or_else(|| "-".into())),
+        Term::known("Rigel", &header.version),
+    ]);
+    terms
+}
+
+/// Exact, so that no two sizes look the same.
+fn size(bytes: u64) -> String {
+    let shown = crate::model::Bytes(bytes);
+    if shown.to_string().contains('.') { format!("{shown} ({bytes} bytes)") } else { shown.to_string() }
+}
+
+/// What the members of a volume have, each once, in their order.
+fn listed(values: impl Iterator<Item = String>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for value in values.filter(|value| !value.is_empty()) {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    if found.is_empty() { "-".into() } else { found.join(", ") }
+}
+
+/// Of two lists with commas, what only one of them has.
+fn only_different(before: &str, after: &str) -> (String, String) {
+    let rest = |of: &str, other: &str| {
+        let others: Vec<&str> = other.split(',').map(str::trim).collect();
+        let own: Vec<&str> = of.split(',').map(str::trim).filter(|option| !others.contains(option)).collect();
+        if own.is_empty() { "-".to_string() } else { own.join(",") }
+    };
+    (rest(before, after), rest(after, before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_mount_options_only_the_different_ones_are_told() {
+        assert_eq!(only_different("rw,relatime,discard", "rw,noatime"), ("relatime,discard".into(), "noatime".into()));
+        assert_eq!(only_different("rw", "rw,noatime"), ("-".into(), "noatime".into()));
+    }
+
+    #[test]
+    fn sizes_that_differ_look_different() {
+        assert_eq!(size(4 << 30), "4 GiB");
+        assert_ne!(size((4 << 30) + 4096), size((4 << 30) + 8192));
+    }
+}

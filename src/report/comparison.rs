@@ -1,0 +1,395 @@
+//! Runs side by side: conditions that differ, figures with their ratios, load points, a verdict.
+//!
+//! Goes in: journals that were read, the first of them the baseline. Comes out: text within 120 columns, or JSON.
+
+use crate::analyse::{
+    BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, PointSummary, Row, Subject, Term, Unit,
+    Verdict, summarise_within,
+};
+use crate::model::{Bytes, Finding, Mix, Nanos, Pattern, Severity};
+use crate::plan::Search;
+use crate::record::End;
+use crate::record::journal::Run;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Columns of names at the left.
+const NAME_WIDTH: usize = 28;
+/// Columns of a run where two are compared.
+const PAIR_WIDTH: usize = 22;
+/// Columns of the baseline where more are compared.
+const FIRST_WIDTH: usize = 12;
+/// Columns of each other run then.
+const OTHER_WIDTH: usize = 20;
+/// Other runs that fit beside the baseline.
+const OTHERS_MAX: usize = 3;
+/// Share of the maximum that is still as good in a run that was asked for no precision of its own.
+const TOLERANCE: f64 = 0.02;
+/// Columns of the whole.
+const WIDTH: usize = 120;
+
+/// A run, as it is compared.
+#[must_use]
+pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
+    let header = &run.header;
+    let search = Search::of(&header.plan);
+    let bound = search.as_ref().map(Search::bound);
+    let records = run.latest();
+    let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, bound)).collect();
+    let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
+    let through = match &search {
+        Some(search) => search.next(header.facts.usable.0, 0, &points).is_none(),
+        None => records.len() >= header.points.len(),
+    };
+    let of_run = super::calibration::of(run).map_or_else(Vec::new, |found| found.findings);
+    let of_points = points.iter().flat_map(|point| &point.findings);
+    let mut doubts = BTreeMap::new();
+    let is_doubt = |finding: &&Finding| finding.severity != Severity::Note;
+    for finding in header.findings.iter().chain(&of_run).chain(of_points).filter(is_doubt) {
+        *doubts.entry(finding.name.clone()).or_default() += 1;
+    }
+    Subject {
+        name: name.into(),
+        header,
+        terms: terms(run, search.as_ref()),
+        tolerance: search.as_ref().map_or(TOLERANCE, |search| search.precision().get()),
+        whole: ended && through,
+        points,
+        doubts,
+    }
+}
+
+/// What the run was asked for, as far as it decides what its figures are.
+fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
+    const SMALL: &str = "size of a small I/O";
+    const LARGE: &str = "size of a large I/O";
+    let size = |name, bytes: u32| Term::defining(name, Bytes(bytes.into()));
+    let work = |mix: Mix, pattern: Pattern| {
+        [Term::defining("share of writes", mix.writes.exact()), Term::defining("pattern", pattern)]
+    };
+    let mut terms = Vec::new();
+    match search {
+        Some(Search::Calibrate(request)) => {
+            terms.extend([size(SMALL, request.block), size(LARGE, request.large)]);
+            terms.extend(work(Mix::READS, Pattern::Uniform));
+            terms.push(Term::defining("load beside", "none"));
+            terms.push(Term::known("longest point", request.point_most));
+        }
+        Some(Search::Curve(request)) => {
+            terms.push(size(SMALL, request.length));
+            terms.extend(work(request.mix, request.pattern));
+            let beside = request.background.map_or_else(
+                || "none".to_string(),
+                |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
+            );
+            terms.push(Term::defining("load beside", beside));
+            terms.push(Term::known("longest point", request.point_most));
+        }
+        None => {
+            let streams = || run.header.points.iter().flat_map(|point| &point.streams);
+            let first = |name: &str| streams().find(|stream| stream.name == name);
+            terms.extend(first("small").map(|stream| size(SMALL, stream.length)));
+            terms.extend(first("large").map(|stream| size(LARGE, stream.length)));
+            if let Some(stream) = first("small").or_else(|| first("large")) {
+                terms.extend(work(stream.mix, stream.pattern));
+            }
+        }
+    }
+    terms.extend(search.map(|search| Term::known(BOUND, search.bound())));
+    terms.extend(search.map(|search| Term::known("precision", search.precision().exact())));
+    terms.push(Term::known("verb", search.map_or("orion", Search::verb)));
+    terms
+}
+
+/// The comparison as text.
+#[must_use]
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = conditions(comparison);
+    text.push_str(&reserves(comparison));
+    text.push('\n');
+    text.push_str(&if comparison.names.len() == 2 { pair(comparison) } else { columns(comparison) });
+    for run in 1..comparison.names.len() {
+        text.push_str(&loads(comparison, run));
+    }
+    text.push('\n');
+    comparison.verdicts.iter().for_each(|verdict| text.push_str(&self::verdict(comparison, verdict)));
+    text.push_str(&slower(comparison));
+    text
+}
+
+/// The comparison as JSON, one document. Fields are added, never renamed or taken away.
+#[must_use]
+pub fn json(comparison: &Comparison) -> String {
+    let mut text = serde_json::to_string_pretty(comparison).expect("a comparison is made of maps with text keys");
+    text.push('\n');
+    text
+}
+
+fn conditions(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for (run, name) in comparison.names.iter().enumerate().skip(1) {
+        let different: Vec<_> = comparison.conditions.iter().filter(|condition| condition.run == run).collect();
+        if different.is_empty() {
+            let _ = writeln!(text, "{name} was made under the same conditions as {}", comparison.names[0]);
+            continue;
+        }
+        let _ = writeln!(text, "{name} was made under other conditions than {}:", comparison.names[0]);
+        for condition in different {
+            let mark = if condition.incomparable { "  the figures are of different things" } else { "" };
+            let line = format!("  {:<NAME_WIDTH$}{} -> {}{mark}", condition.name, condition.before, condition.after);
+            if line.chars().count() <= WIDTH {
+                let _ = writeln!(text, "{line}");
+            } else {
+                let _ = writeln!(text, "  {:<NAME_WIDTH$}{}", condition.name, condition.before);
+                let _ = writeln!(text, "  {:>NAME_WIDTH$}{}{mark}", "-> ", condition.after);
+            }
+        }
+    }
+    text
+}
+
+/// Runs that are not whole, and what is doubtful about them.
+fn reserves(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for (run, name) in comparison.names.iter().enumerate() {
+        if comparison.incomplete.contains(&run) {
+            let _ = writeln!(text, "{name} is not whole: it was stopped, or a point broke; what there is, is compared");
+        }
+        let doubts: Vec<String> = comparison.doubts[run]
+            .iter()
+            .map(|(doubt, times)| if *times > 1 { format!("{doubt} (in {times} places)") } else { doubt.clone() })
+            .collect();
+        if !doubts.is_empty() {
+            let _ = writeln!(text, "{name} has doubts, told by `rigel report`: {}", doubts.join(", "));
+        }
+    }
+    text
+}
+
+/// Two runs: a line for each figure.
+fn pair(comparison: &Comparison) -> String {
+    let mut text = format!(
+        "{:<NAME_WIDTH$}{:<PAIR_WIDTH$}{:<PAIR_WIDTH$}ratio\n",
+        "",
+        shortened(&comparison.names[0], PAIR_WIDTH - 2),
+        shortened(&comparison.names[1], PAIR_WIDTH - 2)
+    );
+    for row in &comparison.figures {
+        let [before, after] = [0, 1].map(|run| row.figures[run].map_or_else(|| "-".into(), |it| shown(it, row.unit)));
+        let change = row.changes[0].map_or_else(|| "not measured in both".into(), judged);
+        let _ = writeln!(text, "{:<NAME_WIDTH$}{before:<PAIR_WIDTH$}{after:<PAIR_WIDTH$}{change}", row.name);
+    }
+    text
+}
+
+/// More runs: a column for each, in blocks that fit.
+fn columns(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let others: Vec<usize> = (1..comparison.names.len()).collect();
+    for block in others.chunks(OTHERS_MAX) {
+        let _ = write!(text, "{:<NAME_WIDTH$}{:<FIRST_WIDTH$}", "", shortened(&comparison.names[0], FIRST_WIDTH - 1));
+        for run in block {
+            let width = OTHER_WIDTH + 8;
+            let _ = write!(text, "{:<width$}", shortened(&comparison.names[*run], width - 2));
+        }
+        end_line(&mut text);
+        for row in &comparison.figures {
+            let _ = write!(text, "{:<NAME_WIDTH$}{:<FIRST_WIDTH$}", row.name, value(row, 0));
+            for run in block {
+                let change = row.changes[run - 1].map_or_else(
+                    || "-".to_string(),
+                    |change| format!("{:.3} {}", change.ratio, word(change.judgement)),
+                );
+                let _ = write!(text, "{:<FIRST_WIDTH$}{:<16}", value(row, *run), change);
+            }
+            end_line(&mut text);
+        }
+        text.push('\n');
+    }
+    text.push_str("= no difference shown, ? not known; intervals by --json, or two runs at a time\n");
+    text
+}
+
+fn end_line(text: &mut String) {
+    text.truncate(text.trim_end_matches(' ').len());
+    text.push('\n');
+}
+
+fn value(row: &Row, run: usize) -> String {
+    row.figures[run].map_or_else(|| "-".into(), |figure| bare(figure.estimate, row.unit))
+}
+
+fn loads(comparison: &Comparison, run: usize) -> String {
+    const WIDTH: usize = 28;
+    let of_run: Vec<&LoadChange> = comparison.points.iter().filter(|point| point.run == run).collect();
+    let (name, baseline) = (&comparison.names[run], &comparison.names[0]);
+    if of_run.is_empty() {
+        return format!("\n{name} and {baseline} have no load in common\n");
+    }
+    let mut text = format!("\n{name} over {baseline}, at each load that both have\n");
+    let _ = writeln!(text, "{:<NAME_WIDTH$}{:<WIDTH$}{:<WIDTH$}{:<WIDTH$}", "", "IOPS", "p50", "p99");
+    end_line(&mut text);
+    let text_of = |change: Option<Change>| {
+        change.map_or_else(|| "-".into(), |change| format!("{} {}", ratio(&change), word(change.judgement)))
+    };
+    let (mut judged, mut different) = (0, 0);
+    for point in of_run {
+        let changes = [point.iops, point.p50, point.p99];
+        for change in changes.into_iter().flatten() {
+            judged += usize::from(change.judgement != Judgement::NotKnown);
+            different += usize::from(matches!(change.judgement, Judgement::Better | Judgement::Worse));
+        }
+        let load = if comparison.points.iter().any(|other| other.run == run && other.is_beside(point)) {
+            format!("{} {}", point.load, point.class)
+        } else {
+            point.load.clone()
+        };
+        let [iops, p50, p99] = changes.map(text_of);
+        let _ = write!(text, "{load:<NAME_WIDTH$}{iops:<WIDTH$}{p50:<WIDTH$}{p99}");
+        end_line(&mut text);
+    }
+    let _ = writeln!(
+        text,
+        "= no difference shown, ? not known. {different} of {judged} ratios differ, each by its own interval; \
+         chance alone makes one in 20"
+    );
+    text
+}
+
+fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
+    let (name, baseline) = (&comparison.names[verdict.run], &comparison.names[0]);
+    let judged = verdict.judged;
+    if judged == 0 {
+        return format!("{name} against {baseline}: not known, as no headline figure has an interval in both\n");
+    }
+    let parts: Vec<String> = [("worse", &verdict.worse), ("better", &verdict.better)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(word, names)| format!("{word} in {}", with_ratios(comparison, verdict.run, names)))
+        .collect();
+    let sentence = if parts.is_empty() {
+        let room = verdict.widest.as_ref().map_or_else(String::new, |(figure, room)| {
+            format!(", the least known of which, {figure}, leaves room for {:.1} %", room * 100.0)
+        });
+        format!("{name} against {baseline}: no difference shown in {judged} headline figures{room}")
+    } else {
+        format!(
+            "{name} against {baseline}: {}; of {judged} headline figures, with 95 % confidence in all together",
+            parts.join("; ")
+        )
+    };
+    wrapped(&sentence)
+}
+
+/// The figures of these names, each with its change in percent.
+fn with_ratios(comparison: &Comparison, run: usize, names: &[String]) -> String {
+    let one = |name: &String| {
+        let row = comparison.figures.iter().find(|row| row.name == *name);
+        let change = row.and_then(|row| row.changes[run - 1]);
+        change.map_or_else(|| name.clone(), |change| format!("{name} ({:+.1} %)", (change.ratio - 1.0) * 100.0))
+    };
+    names.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What is to be said of the limit that was asked about; empty if none was.
+fn slower(comparison: &Comparison) -> String {
+    let Some(slower) = &comparison.slower else { return String::new() };
+    let percent = slower.limit * 100.0;
+    let listed = |found: &[(usize, String)]| {
+        let names = found.iter().map(|(run, figure)| {
+            if comparison.names.len() == 2 { figure.clone() } else { format!("{figure} of {}", comparison.names[*run]) }
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = if slower.certain.is_empty() {
+        format!("no headline figure is certainly slower by more than {percent} %\n")
+    } else {
+        wrapped(&format!("certainly slower by more than {percent} %: {}", listed(&slower.certain)))
+    };
+    if !slower.possible.is_empty() {
+        text.push_str(&wrapped(&format!(
+            "may be, as their intervals reach beyond it: {}; measure both again with a smaller --precision to know",
+            listed(&slower.possible)
+        )));
+    }
+    text
+}
+
+/// `80123 ± 0.6 %`.
+fn shown(figure: Figure, unit: Unit) -> String {
+    let value = bare(figure.estimate, unit);
+    let Some(interval) = figure.estimate.interval else { return value };
+    match unit {
+        Unit::PerSecond | Unit::MbPerSecond | Unit::Microseconds if figure.is_known() => {
+            format!("{value} {}", super::calibration::plus_minus(figure.estimate))
+        }
+        // What lies between two values that were tried.
+        _ => format!("{value} to {}", bare(Estimate { value: interval.high, interval: None }, unit)),
+    }
+}
+
+fn bare(estimate: Estimate, unit: Unit) -> String {
+    match unit {
+        Unit::Microseconds => Nanos::from_secs_f64(estimate.value / 1e6).to_string(),
+        Unit::PerSecond | Unit::MbPerSecond | Unit::Outstanding
+            if estimate.value < 99.95 && estimate.value.fract() > 0.0 =>
+        {
+            format!("{:.1}", estimate.value)
+        }
+        Unit::PerSecond | Unit::MbPerSecond | Unit::Outstanding => format!("{:.0}", estimate.value),
+    }
+}
+
+/// `0.832 [0.826, 0.838]`.
+fn ratio(change: &Change) -> String {
+    match change.interval {
+        Some(interval) => format!("{:.3} [{:.3}, {:.3}]", change.ratio, interval.low, interval.high),
+        None => format!("{:.3}", change.ratio),
+    }
+}
+
+fn judged(change: Change) -> String {
+    let words = match change.judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoDifferenceShown => "no difference shown",
+        Judgement::NotKnown => "not known",
+    };
+    format!("{:<24}{words}", ratio(&change))
+}
+
+fn word(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoDifferenceShown => "=",
+        Judgement::NotKnown => "?",
+    }
+}
+
+/// The end of a name that is too long, which is where names of runs differ.
+fn shortened(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.into();
+    }
+    let end: String = name.chars().skip(length - (width - 1)).collect();
+    format!("…{end}")
+}
+
+/// A sentence over as many lines as it needs.
+fn wrapped(sentence: &str) -> String {
+    let mut text = String::new();
+    let mut line = String::new();
+    for word in sentence.split_whitespace() {
+        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = "  ".into();
+        }
+        if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
