@@ -1,73 +1,70 @@
-//! How often two runs of the same thing are called different, and how often two different ones are not.
+//! How often two runs of the same thing are called different, how often two different ones are not, and how it reads.
 //!
-//! Whole calibrations of a simulated device, in virtual time, with seeds of their own; so the counts are the same
+//! Whole calibrations of a simulated device, in virtual time, each with its own seed, so the counts are the same
 //! whenever this runs. `RIGEL_PAIRS=2000 cargo test --test compare -- --nocapture` counts more pairs, and shows the
 //! counts; docs/methods/compare.md tells what came out.
+
+mod common;
 
 use rigel::analyse::{Comparison, Judgement, PointSummary, Subject, compare, is_precise, summarise_within};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Host, Nanos, SimSpec, Target, TargetFacts};
-use rigel::plan::CalibrateRequest;
-use rigel::record::journal::{self, EngineChoice, Header};
-use std::collections::BTreeMap;
+use rigel::model::{Bytes, Host, Nanos, Ratio, SimSpec, Target, TargetFacts};
+use rigel::plan::{CalibrateRequest, Search};
+use rigel::record::PointRecord;
+use rigel::record::journal::{self, EngineChoice, Header, Run};
+use rigel::report::comparison;
 use std::sync::atomic::AtomicBool;
 
 /// Small points, so that many runs take little time.
 fn request() -> CalibrateRequest {
-    CalibrateRequest { point_most: Nanos::from_secs(2), depth_max: 8, ..CalibrateRequest::DEFAULT }
+    CalibrateRequest { point_most: Nanos::from_secs(1), depth_max: 8, ..CalibrateRequest::DEFAULT }
 }
 
-/// The points of a calibration of this device.
-fn calibrate(spec: SimSpec, seed: u64) -> Vec<PointSummary> {
+/// A calibration of this device.
+fn calibrate(spec: SimSpec, seed: u64) -> Run {
     let (request, engine) = (request(), Sim::new(spec, seed));
     let precision = request.precision.get();
-    let mut points = Vec::new();
-    while let Some(point) = request.next(spec.bytes.0, seed, &points) {
+    let mut summaries: Vec<PointSummary> = Vec::new();
+    let mut points: Vec<PointRecord> = Vec::new();
+    while let Some(point) = request.next(spec.bytes.0, seed, &summaries) {
         let terms = Terms {
             workers: 1,
             stop: &AtomicBool::new(false),
             enough: &|classes| classes.first().is_some_and(|windows| is_precise(windows, precision)),
         };
         let record = rigel::drive::point(&engine, &point, &terms, &mut |_| ()).unwrap();
-        points.push(summarise_within(&record, Some(request.bound)));
+        summaries.push(summarise_within(&record, Some(request.bound)));
+        points.push(record);
     }
-    points
+    Run { header: header(spec, &request), points, cut: false }
 }
 
 fn spec(text: &str) -> SimSpec {
     SimSpec { bytes: Bytes(1 << 30), ..text.parse().unwrap() }
 }
 
-fn header(target: Target) -> Header {
+fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
     Header {
         format: journal::FORMAT,
         version: "0".into(),
-        started: String::new(),
+        started: "yesterday".into(),
         command: Vec::new(),
-        target,
+        target: Target::Sim(spec),
         engine: EngineChoice { name: "sim".into(), buffered: false },
         engine_about: String::new(),
         points: Vec::new(),
-        plan: serde_json::Value::Null,
+        plan: serde_json::to_value(Search::Calibrate(request.clone())).unwrap(),
         host: Host::default(),
-        facts: TargetFacts::default(),
+        facts: TargetFacts { name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
         findings: Vec::new(),
     }
 }
 
-fn against(before: &[PointSummary], after: &[PointSummary]) -> Comparison {
-    let header = header(Target::Null { bytes: Bytes(1 << 30) });
-    let subject = |points: &[PointSummary]| Subject {
-        name: String::new(),
-        header: &header,
-        terms: Vec::new(),
-        points: points.to_vec(),
-        tolerance: 0.02,
-        whole: true,
-        doubts: BTreeMap::new(),
-    };
-    compare(&[subject(before), subject(after)], Some(0.05))
+/// The first run against the others; slower by 5 % is asked about.
+fn against(runs: &[(&str, &Run)]) -> Comparison {
+    let subjects: Vec<Subject> = runs.iter().map(|(name, run)| comparison::subject(name, run)).collect();
+    compare(&subjects, Ratio::from_percent(5.0))
 }
 
 /// What came of many comparisons.
@@ -81,7 +78,6 @@ struct Counts {
     /// Rows, and of those the ones that differ by their own interval.
     rows: usize,
     rows_different: usize,
-    by_name: BTreeMap<String, usize>,
 }
 
 impl Counts {
@@ -94,27 +90,30 @@ impl Counts {
         for row in &comparison.figures {
             let judgement = row.changes[0].map_or(Judgement::NotKnown, |change| change.judgement);
             self.rows += usize::from(judgement != Judgement::NotKnown);
-            if matches!(judgement, Judgement::Better | Judgement::Worse) {
-                self.rows_different += 1;
-                *self.by_name.entry(row.name.clone()).or_default() += 1;
-            }
+            self.rows_different += usize::from(matches!(judgement, Judgement::Better | Judgement::Worse));
         }
     }
 }
 
 fn pairs() -> u64 {
-    std::env::var("RIGEL_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(120)
+    std::env::var("RIGEL_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(100)
 }
 
 #[test]
 fn two_runs_of_the_same_device_are_seldom_called_different() {
     let mut counts = Counts::default();
-    for pair in 0..pairs() {
+    let pair = |pair: u64| {
         let run = |which| calibrate(spec("4,1ms"), 1000 + 2 * pair + which);
-        counts.add(&against(&run(0), &run(1)));
-    }
+        against(&[("a", &run(0)), ("b", &run(1))])
+    };
+    let half = |which| (which..pairs()).step_by(2).map(pair).collect::<Vec<_>>();
+    let compared = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        [half(0), other.join().unwrap()].concat()
+    });
+    compared.iter().for_each(|comparison| counts.add(comparison));
     println!("the same device: {counts:?}");
-    // Of 120 pairs with a chance of 5 % each, 12 and more come one time in 50.
+    // Of 100 pairs with a chance of 5 % each, 11 and more come one time in 90.
     assert!(counts.different as f64 <= 0.1 * counts.pairs as f64, "{counts:?}");
     assert_eq!(counts.slower, 0, "{counts:?}");
 }
@@ -123,9 +122,55 @@ fn two_runs_of_the_same_device_are_seldom_called_different() {
 fn a_device_that_is_slower_by_a_tenth_is_found() {
     let mut counts = Counts::default();
     for pair in 0..20 {
-        let before = calibrate(spec("4,1ms"), 5000 + pair);
-        counts.add(&against(&before, &calibrate(spec("4,1100us"), 6000 + pair)));
+        let (before, after) = (calibrate(spec("4,1ms"), 5000 + pair), calibrate(spec("4,1111us"), 6000 + pair));
+        let comparison = against(&[("a", &before), ("b", &after)]);
+        assert_eq!(comparison.verdicts[0].better, Vec::<String>::new());
+        counts.add(&comparison);
     }
     println!("slower by a tenth: {counts:?}");
     assert!(counts.different >= 19, "{counts:?}");
+}
+
+#[test]
+fn what_is_slower_beyond_doubt_is_certain_and_what_is_near_the_limit_may_be() {
+    let before = calibrate(spec("4,1ms"), 1);
+    let slower = |after: &Run| against(&[("a", &before), ("b", after)]).slower.unwrap();
+    let much = slower(&calibrate(spec("4,1200us"), 2));
+    assert!(much.certain.contains(&(1, "max IOPS".into())), "{much:?}");
+    let near = slower(&calibrate(spec("4,1050us"), 3));
+    assert!(near.certain.is_empty() && !near.possible.is_empty(), "{near:?}");
+    // What is faster is no slower, however much.
+    let faster = slower(&calibrate(spec("4,500us"), 4));
+    assert!(faster.certain.is_empty() && faster.possible.is_empty(), "{faster:?}");
+}
+
+#[test]
+fn it_reads_as_it_should() {
+    let (before, mut same) = (calibrate(spec("4,1ms"), 1), calibrate(spec("4,1ms"), 2));
+    let after = calibrate(spec("4,1200us"), 3);
+    common::golden("compare/pair.txt", &comparison::text(&against(&[("monday", &before), ("tuesday", &after)])));
+    // Other conditions, and a run that was stopped.
+    same.header.host.kernel = "6.9.0".into();
+    same.header.engine.buffered = true;
+    same.points.pop();
+    let all = against(&[("monday", &before), ("wednesday", &same), ("tuesday", &after)]);
+    let text = comparison::text(&all);
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    common::golden("compare/three.txt", &text);
+    let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
+    assert_eq!(json["figures"][0]["changes"][1]["judgement"], "worse");
+    assert_eq!(json["conditions"][0]["run"], 1);
+}
+
+#[test]
+fn other_sizes_are_of_other_things() {
+    let (before, mut after) = (calibrate(spec("4,1ms"), 1), calibrate(spec("4,1ms"), 2));
+    let incomparable = |after: &Run| {
+        let found = against(&[("a", &before), ("b", after)]).conditions;
+        found.into_iter().filter(|condition| condition.incomparable).map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert!(incomparable(&after).is_empty());
+    after.header.facts.usable = Bytes(2 << 30);
+    after.header.plan["calibrate"]["block"] = 16384.into();
+    assert_eq!(incomparable(&after), ["size of a small I/O", "target size"]);
 }

@@ -2,7 +2,8 @@
 //!
 //! Goes in: the summaries of the points of runs, the first of them the baseline. Comes out: conditions that differ,
 //! headline figures and load points with the ratio to the baseline and its 95 % interval, and a verdict. A figure is
-//! compared with one at the same load only: the latency at the knee is that at the depth of the baseline's knee.
+//! compared with one at the same load only: the latency at the knee is that at the depth of the baseline's knee, or the
+//! next greater one that all runs have.
 //!
 //! Of many rows one in twenty differs by chance, at 95 %. A row is judged by its own interval all the same, as it
 //! stands there to be looked at; the verdict goes by the headline figures alone, and by Holm's method, so that it calls
@@ -13,7 +14,7 @@ use super::conditions::{Condition, Term, conditions};
 use super::difference::{Change, Figure, Judgement, holm};
 use super::statistics::{CONFIDENCE, Interval};
 use super::summary::{ClassSummary, PointSummary};
-use crate::model::{Bytes, Step};
+use crate::model::{Bytes, Ratio, Step};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,7 +103,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slower {
     /// The share.
-    pub limit: f64,
+    pub limit: Ratio,
     /// Run and figure that certainly are.
     pub certain: Vec<(usize, String)>,
     /// Run and figure that may be: the interval reaches beyond the limit.
@@ -135,7 +136,7 @@ pub struct Comparison {
 /// The first of `subjects` against each of the others. `slower_limit`: by which share a run may be slower, if that is
 /// asked about.
 #[must_use]
-pub fn compare(subjects: &[Subject], slower_limit: Option<f64>) -> Comparison {
+pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
     let figures = rows(subjects);
     Comparison {
         names: subjects.iter().map(|subject| subject.name.clone()).collect(),
@@ -203,23 +204,23 @@ impl Subject<'_> {
         depths.into_iter().find(|depth| (f64::from(*depth) - knee.load).abs() < 0.5)
     }
 
-    /// The greatest rate that was sustained, up to the least that was not.
-    fn sustained(&self) -> Option<Figure> {
-        let rates = || {
-            self.points.iter().filter_map(|point| match (point.step, point.classes.first()) {
-                (Step::Rate(rate), Some(class)) => Some((rate, class.sustained())),
-                _ => None,
-            })
-        };
-        let kept = rates().filter(|(_, kept)| *kept).map(|(rate, _)| rate).max()? as f64;
-        let broken = rates().filter(|(_, kept)| !kept).map(|(rate, _)| rate as f64).fold(f64::INFINITY, f64::min);
-        let between = (broken.is_finite() && broken > kept).then_some(Interval { low: kept, high: broken });
-        Some(Figure::within(kept, between))
-    }
-
     fn term(&self, name: &str) -> Option<&str> {
         self.terms.iter().find(|term| term.name == name).map(|term| term.value.as_str())
     }
+}
+
+/// The greatest rate that was sustained, up to the least that was not.
+fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
+    let rates = || {
+        points.iter().filter_map(|point| match (point.step, point.classes.first()) {
+            (Step::Rate(rate), Some(class)) => Some((rate, class.sustained())),
+            _ => None,
+        })
+    };
+    let kept = rates().filter(|(_, kept)| *kept).map(|(rate, _)| rate).max()? as f64;
+    let broken = rates().filter(|(_, kept)| !kept).map(|(rate, _)| rate as f64).fold(f64::INFINITY, f64::min);
+    let between = (broken.is_finite() && broken > kept).then_some(Interval { low: kept, high: broken });
+    Some(Figure::within(kept, between))
 }
 
 fn greatest<'a>(found: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
@@ -301,8 +302,8 @@ fn rows(subjects: &[Subject]) -> Vec<Row> {
         mb("one process MB/s", &|subject| mb_per_s(subject.of(step(Step::Stream)).next()?)),
     ];
     rows.extend(latencies("at low load", 1));
-    if let Some(knee) = baseline.knee().filter(|knee| *knee > 1) {
-        rows.extend(latencies(&format!("at depth {knee} (knee)"), knee));
+    if let Some((place, depth)) = knee_in_common(subjects) {
+        rows.extend(latencies(&place, depth));
     }
     rows.push(row(subjects, "knee depth", Unit::Outstanding, false, |subject| {
         subject.knee().map(|depth| Figure::unknown(f64::from(depth)))
@@ -319,14 +320,27 @@ fn rows(subjects: &[Subject]) -> Vec<Row> {
     rows
 }
 
+/// The depth of the baseline's knee, in words too; where a run was not measured there, the next greater depth that all
+/// of them have, since the search visits other depths in each. None at a depth of 1, which is the low load.
+fn knee_in_common(subjects: &[Subject]) -> Option<(String, u32)> {
+    let (baseline, others) = subjects.split_first()?;
+    let knee = baseline.knee()?;
+    let in_common = |depth: &u32| others.iter().all(|other| other.small_at(*depth).is_some());
+    let depths = baseline.small().map(|(point, _)| point.small);
+    let depth = depths.filter(|depth| *depth >= knee.max(2)).filter(in_common).min()?;
+    let place = if depth == knee { format!("at knee depth {depth}") } else { format!("at depth {depth} near knee") };
+    Some((place, depth))
+}
+
 fn log_size(step: Step) -> Option<u32> {
     if let Step::Log(bytes) = step { Some(bytes) } else { None }
 }
 
-/// The search between two rates ends at chance: what it finds is shown and no verdict rests on it. Rates under
-/// different bounds are not compared.
+/// What the search between two rates finds has no error that is known: chance at the edge of the bound moves it, and of
+/// two runs of one device each finds a rate that the other saw broken in one of eight pairs. It is shown and not judged;
+/// under different bounds there is no ratio either.
 fn sustained(subjects: &[Subject]) -> Row {
-    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, |subject| subject.sustained());
+    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, |subject| sustained_rate(&subject.points));
     let bound = subjects[0].term(BOUND);
     for (change, subject) in row.changes.iter_mut().zip(&subjects[1..]) {
         *change = change.filter(|_| subject.term(BOUND) == bound);
@@ -337,10 +351,14 @@ fn sustained(subjects: &[Subject]) -> Row {
 /// The name of the term that says under which bound a rate is sustained.
 pub const BOUND: &str = "bound on latency";
 
-/// The loads that the run at `run` has in common with the baseline.
+/// The loads that the run at `run` has in common with the baseline, in their order. A pass over one part of the volume
+/// is none: it tells a cache from a device.
 fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
+    let mut points: Vec<&PointSummary> =
+        subjects[0].points.iter().filter(|point| !matches!(point.step, Step::Pass(_))).collect();
+    points.sort_by_key(|point| (point.step, point.large, point.small));
     let mut found = Vec::new();
-    for before in &subjects[0].points {
+    for before in points {
         let same = |point: &&PointSummary| point.coordinates() == before.coordinates();
         let Some(after) = subjects[run].points.iter().find(same) else { continue };
         for one in &before.classes {
@@ -399,9 +417,9 @@ fn verdicts(rows: &[Row], runs: usize) -> Vec<Verdict> {
 
 /// Certain is what chance would show in one of forty comparisons at most if no headline figure were slower by more than
 /// the limit: the same side of the 95 % interval, and Holm's method, as of the verdict.
-fn slower(rows: &[Row], limit: f64) -> Slower {
+fn slower(rows: &[Row], limit: Ratio) -> Slower {
     let mut found = Slower { limit, certain: Vec::new(), possible: Vec::new() };
-    let allowed = |row: &Row| if row.unit.more_is_better() { 1.0 - limit } else { 1.0 + limit };
+    let allowed = |row: &Row| if row.unit.more_is_better() { 1.0 - limit.get() } else { 1.0 + limit.get() };
     let beyond =
         |row: &Row, value: f64| if row.unit.more_is_better() { value < allowed(row) } else { value > allowed(row) };
     let judged = judged(rows);

@@ -21,12 +21,12 @@ pub struct Term {
 
 impl Term {
     /// What may differ between runs that are compared.
-    pub fn known(name: &'static str, value: impl ToString) -> Self {
+    pub fn known(name: &'static str, value: &impl ToString) -> Self {
         Self { name, value: value.to_string(), defines: false }
     }
 
     /// What decides of what the figures are.
-    pub fn defining(name: &'static str, value: impl ToString) -> Self {
+    pub fn defining(name: &'static str, value: &impl ToString) -> Self {
         Self { name, value: value.to_string(), defines: true }
     }
 }
@@ -79,31 +79,33 @@ fn facts(subject: &Subject) -> Vec<Term> {
     let devices = |of: fn(&BlockDevice) -> Option<String>| {
         listed(facts.members.iter().flat_map(|member| &member.devices).filter_map(of))
     };
-    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     // Of a model the engine's description is the target's name again.
     let about = if facts.members.is_empty() { header.engine.name.clone() } else { header.engine_about.clone() };
     let cache = if header.engine.buffered { "through the page cache" } else { "direct" };
     let mut terms = subject.terms.clone();
     terms.extend([
-        Term::defining("target size", size(facts.usable.0)),
+        Term::defining("target size", &size(facts.usable.0)),
         Term::known("target", &facts.name),
-        Term::known("filesystem", members(|member| member.filesystem.clone())),
-        Term::known(MOUNT, members(|member| member.mount_options.clone())),
-        Term::known("device", devices(|device| device.model.clone().or_else(|| Some(device.name.clone())))),
-        Term::known("scheduler", devices(|device| Some(device.scheduler.clone()))),
-        Term::known("write cache", devices(|device| Some(device.write_cache.clone()))),
-        Term::known("nomerges", devices(|device| Some(device.nomerges.to_string()))),
-        Term::known("I/O goes", cache),
+        Term::known("filesystem", &members(|member| member.filesystem.clone())),
+        Term::known(MOUNT, &members(|member| member.mount_options.clone())),
+        Term::known("device", &devices(|device| device.model.clone().or_else(|| Some(device.name.clone())))),
+        Term::known("scheduler", &devices(|device| Some(device.scheduler.clone()))),
+        Term::known("write cache", &devices(|device| Some(device.write_cache.clone()))),
+        Term::known("nomerges", &devices(|device| Some(device.nomerges.to_string()))),
+        Term::known("I/O goes", &cache),
         Term::known("engine", &header.engine.name),
-        Term::known("engine makes use of", about),
+        Term::known("engine makes use of", &about),
         Term::known("host", &host.name),
         Term::known("kernel", &host.kernel),
         Term::known("CPU", &host.cpu),
-        Term::known("CPUs", host.cpus),
-        Term::known("memory", host.memory),
-        Term::known("clock source", text(&host.clock_source).unwrap_or_else(|| "-".into())),
+        Term::known("CPUs", &host.cpus),
+        Term::known("memory", &host.memory),
+        Term::known("clock source", &host.clock_source),
         Term::known("Rigel", &header.version),
     ]);
+    for term in terms.iter_mut().filter(|term| term.value.is_empty()) {
+        term.value = "-".into();
+    }
     terms
 }
 

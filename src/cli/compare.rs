@@ -38,7 +38,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     let runs = args.runs.iter().map(|path| journal::read(path)).collect::<Result<Vec<Run>, Error>>()?;
     let names = names(&args.runs);
     let subjects: Vec<Subject> = names.iter().zip(&runs).map(|(name, run)| comparison::subject(name, run)).collect();
-    let found = analyse::compare(&subjects, args.fail_if_slower.map(Ratio::get));
+    let found = analyse::compare(&subjects, args.fail_if_slower);
     refuse_incomparable(&names, &found.conditions)?;
     if let Some(nothing) = names.iter().enumerate().skip(1).find(|(run, _)| !found.has_common(*run)) {
         return Err(Error::asked(

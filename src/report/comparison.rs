@@ -35,13 +35,17 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let search = Search::of(&header.plan);
     let bound = search.as_ref().map(Search::bound);
     let records = run.latest();
-    let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, bound)).collect();
+    let (points, of_run) = match super::calibration::of(run) {
+        Some(found) => (found.points, found.findings),
+        None => {
+            (records.iter().map(|record| summarise_within(record, bound)).collect::<Vec<PointSummary>>(), Vec::new())
+        }
+    };
     let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
     let through = match &search {
         Some(search) => search.next(header.facts.usable.0, 0, &points).is_none(),
         None => records.len() >= header.points.len(),
     };
-    let of_run = super::calibration::of(run).map_or_else(Vec::new, |found| found.findings);
     let of_points = points.iter().flat_map(|point| &point.findings);
     let mut doubts = BTreeMap::new();
     let is_doubt = |finding: &&Finding| finding.severity != Severity::Note;
@@ -63,17 +67,17 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
 fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
     const SMALL: &str = "size of a small I/O";
     const LARGE: &str = "size of a large I/O";
-    let size = |name, bytes: u32| Term::defining(name, Bytes(bytes.into()));
+    let size = |name, bytes: u32| Term::defining(name, &Bytes(bytes.into()));
     let work = |mix: Mix, pattern: Pattern| {
-        [Term::defining("share of writes", mix.writes.exact()), Term::defining("pattern", pattern)]
+        [Term::defining("share of writes", &mix.writes.exact()), Term::defining("pattern", &pattern)]
     };
     let mut terms = Vec::new();
     match search {
         Some(Search::Calibrate(request)) => {
             terms.extend([size(SMALL, request.block), size(LARGE, request.large)]);
             terms.extend(work(Mix::READS, Pattern::Uniform));
-            terms.push(Term::defining("load beside", "none"));
-            terms.push(Term::known("longest point", request.point_most));
+            terms.push(Term::defining("load beside", &"none"));
+            terms.push(Term::known("longest point", &request.point_most));
         }
         Some(Search::Curve(request)) => {
             terms.push(size(SMALL, request.length));
@@ -82,8 +86,8 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
                 || "none".to_string(),
                 |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
             );
-            terms.push(Term::defining("load beside", beside));
-            terms.push(Term::known("longest point", request.point_most));
+            terms.push(Term::defining("load beside", &beside));
+            terms.push(Term::known("longest point", &request.point_most));
         }
         None => {
             let streams = || run.header.points.iter().flat_map(|point| &point.streams);
@@ -95,9 +99,9 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             }
         }
     }
-    terms.extend(search.map(|search| Term::known(BOUND, search.bound())));
-    terms.extend(search.map(|search| Term::known("precision", search.precision().exact())));
-    terms.push(Term::known("verb", search.map_or("orion", Search::verb)));
+    terms.extend(search.map(|search| Term::known(BOUND, &search.bound())));
+    terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));
+    terms.push(Term::known("verb", &search.map_or("orion", Search::verb)));
     terms
 }
 
@@ -227,8 +231,7 @@ fn loads(comparison: &Comparison, run: usize) -> String {
         return format!("\n{name} and {baseline} have no load in common\n");
     }
     let mut text = format!("\n{name} over {baseline}, at each load that both have\n");
-    let _ = writeln!(text, "{:<NAME_WIDTH$}{:<WIDTH$}{:<WIDTH$}{:<WIDTH$}", "", "IOPS", "p50", "p99");
-    end_line(&mut text);
+    let _ = writeln!(text, "{:<NAME_WIDTH$}{:<WIDTH$}{:<WIDTH$}p99", "", "IOPS", "p50");
     let text_of = |change: Option<Change>| {
         change.map_or_else(|| "-".into(), |change| format!("{} {}", ratio(&change), word(change.judgement)))
     };
@@ -269,16 +272,20 @@ fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
         .collect();
     let sentence = if parts.is_empty() {
         let room = verdict.widest.as_ref().map_or_else(String::new, |(figure, room)| {
-            format!(", the least known of which, {figure}, leaves room for {:.1} %", room * 100.0)
+            format!(", of which the least known, {figure}, leaves room for {:.1} %", room * 100.0)
         });
-        format!("{name} against {baseline}: no difference shown in {judged} headline figures{room}")
+        format!("{name} against {baseline}: no difference shown; headline figures judged: {judged}{room}")
     } else {
         format!(
-            "{name} against {baseline}: {}; of {judged} headline figures, with 95 % confidence in all together",
+            "{name} against {baseline}: {}; headline figures judged: {judged}, with 95 % confidence in all together",
             parts.join("; ")
         )
     };
-    wrapped(&sentence)
+    let mut text = wrapped(&sentence);
+    if !parts.is_empty() && [0, verdict.run].iter().any(|run| !comparison.doubts[*run].is_empty()) {
+        text.push_str("  the runs have doubts, named above: what differs may be what is doubtful\n");
+    }
+    text
 }
 
 /// The figures of these names, each with its change in percent.
@@ -286,7 +293,7 @@ fn with_ratios(comparison: &Comparison, run: usize, names: &[String]) -> String 
     let one = |name: &String| {
         let row = comparison.figures.iter().find(|row| row.name == *name);
         let change = row.and_then(|row| row.changes[run - 1]);
-        change.map_or_else(|| name.clone(), |change| format!("{name} ({:+.1} %)", (change.ratio - 1.0) * 100.0))
+        change.map_or_else(|| name.clone(), |change| format!("{name} {:+.1} %", (change.ratio - 1.0) * 100.0))
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -294,7 +301,7 @@ fn with_ratios(comparison: &Comparison, run: usize, names: &[String]) -> String 
 /// What is to be said of the limit that was asked about; empty if none was.
 fn slower(comparison: &Comparison) -> String {
     let Some(slower) = &comparison.slower else { return String::new() };
-    let percent = slower.limit * 100.0;
+    let limit = slower.limit.exact();
     let listed = |found: &[(usize, String)]| {
         let names = found.iter().map(|(run, figure)| {
             if comparison.names.len() == 2 { figure.clone() } else { format!("{figure} of {}", comparison.names[*run]) }
@@ -302,13 +309,13 @@ fn slower(comparison: &Comparison) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = if slower.certain.is_empty() {
-        format!("no headline figure is certainly slower by more than {percent} %\n")
+        format!("no headline figure is certainly slower by more than {limit}\n")
     } else {
-        wrapped(&format!("certainly slower by more than {percent} %: {}", listed(&slower.certain)))
+        wrapped(&format!("certainly slower by more than {limit}: {}", listed(&slower.certain)))
     };
     if !slower.possible.is_empty() {
         text.push_str(&wrapped(&format!(
-            "may be, as their intervals reach beyond it: {}; measure both again with a smaller --precision to know",
+            "may be slower by more than {limit}, as their intervals reach beyond it: {}; a smaller --precision tells",
             listed(&slower.possible)
         )));
     }
