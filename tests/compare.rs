@@ -16,14 +16,14 @@ use rigel::record::journal::{self, EngineChoice, Header, Run};
 use rigel::report::comparison;
 use std::sync::atomic::AtomicBool;
 
-/// Small points, so that many runs take little time.
-fn request() -> CalibrateRequest {
-    CalibrateRequest { point_most: Nanos::from_secs(1), depth_max: 8, ..CalibrateRequest::DEFAULT }
+/// A calibration of this device by points of a second, so that many runs take little time.
+fn calibrate(spec: SimSpec, seed: u64) -> Run {
+    calibrate_for(Nanos::from_secs(1), spec, seed)
 }
 
-/// A calibration of this device.
-fn calibrate(spec: SimSpec, seed: u64) -> Run {
-    let (request, engine) = (request(), Sim::new(spec, seed));
+fn calibrate_for(point_most: Nanos, spec: SimSpec, seed: u64) -> Run {
+    let request = CalibrateRequest { point_most, depth_max: 8, ..CalibrateRequest::DEFAULT };
+    let engine = Sim::new(spec, seed);
     let precision = request.precision.get();
     let mut summaries: Vec<PointSummary> = Vec::new();
     let mut points: Vec<PointRecord> = Vec::new();
@@ -121,14 +121,15 @@ fn two_runs_of_the_same_device_are_seldom_called_different() {
 #[test]
 fn a_device_that_is_slower_by_a_tenth_is_found() {
     let mut counts = Counts::default();
-    for pair in 0..20 {
-        let (before, after) = (calibrate(spec("4,1ms"), 5000 + pair), calibrate(spec("4,1111us"), 6000 + pair));
+    for pair in 0..12 {
+        let run = |device, seed| calibrate_for(Nanos::from_secs(2), spec(device), seed);
+        let (before, after) = (run("4,1ms", 5000 + pair), run("4,1111us", 6000 + pair));
         let comparison = against(&[("a", &before), ("b", &after)]);
         assert_eq!(comparison.verdicts[0].better, Vec::<String>::new());
         counts.add(&comparison);
     }
     println!("slower by a tenth: {counts:?}");
-    assert!(counts.different >= 19, "{counts:?}");
+    assert!(counts.different >= 11, "{counts:?}");
 }
 
 #[test]

@@ -336,8 +336,8 @@ fn log_size(step: Step) -> Option<u32> {
     if let Step::Log(bytes) = step { Some(bytes) } else { None }
 }
 
-/// What the search between two rates finds has no error that is known: chance at the edge of the bound moves it, and of
-/// two runs of one device each finds a rate that the other saw broken in one of eight pairs. It is shown and not judged;
+/// What the search between two rates finds has no error that is known: chance at the edge of the bound moves it, and
+/// in one of eight pairs of runs of one device, one keeps a rate that the other breaks. It is shown and not judged;
 /// under different bounds there is no ratio either.
 fn sustained(subjects: &[Subject]) -> Row {
     let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, |subject| sustained_rate(&subject.points));

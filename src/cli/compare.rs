@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     after_help = "--fail-if-slower fails only on what is certain: with 95 % confidence, over all headline figures \
-                        together, some rate is lower or some response time higher by more than the share. What may be is \
-                        printed as a hint.\n\n\
-                        Exit status: 0 compared, 1 could not, 2 asked wrongly or not comparable, 3 slower than \
-                        --fail-if-slower allows."
+                  together, some rate is lower or some response time higher by more than the share. What may be is \
+                  printed as a hint.\n\n\
+                  Exit status: 0 compared, 1 could not, 2 asked wrongly or not comparable, 3 slower than \
+                  --fail-if-slower allows."
 )]
 pub(super) struct CompareArgs {
     /// Directories of runs, or their journals; the first is the baseline

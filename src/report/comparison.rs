@@ -164,7 +164,7 @@ fn reserves(comparison: &Comparison) -> String {
             .map(|(doubt, times)| if *times > 1 { format!("{doubt} (in {times} places)") } else { doubt.clone() })
             .collect();
         if !doubts.is_empty() {
-            let _ = writeln!(text, "{name} has doubts, told by `rigel report`: {}", doubts.join(", "));
+            text.push_str(&wrapped(&format!("{name} has doubts, told by `rigel report`: {}", doubts.join(", "))));
         }
     }
     text
@@ -328,7 +328,10 @@ fn shown(figure: Figure, unit: Unit) -> String {
     let Some(interval) = figure.estimate.interval else { return value };
     match unit {
         Unit::PerSecond | Unit::MbPerSecond | Unit::Microseconds if figure.is_known() => {
-            format!("{value} {}", super::calibration::plus_minus(figure.estimate))
+            match figure.estimate.precision() {
+                Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
+                _ => format!("{value} {}", super::calibration::plus_minus(figure.estimate)),
+            }
         }
         // What lies between two values that were tried.
         _ => format!("{value} to {}", bare(Estimate { value: interval.high, interval: None }, unit)),
@@ -349,9 +352,16 @@ fn bare(estimate: Estimate, unit: Unit) -> String {
 
 /// `0.832 [0.826, 0.838]`.
 fn ratio(change: &Change) -> String {
+    let digits = |value: f64| match value {
+        ..10.0 => format!("{value:.3}"),
+        ..1000.0 => format!("{value:.1}"),
+        _ => "over 1000".into(),
+    };
     match change.interval {
-        Some(interval) => format!("{:.3} [{:.3}, {:.3}]", change.ratio, interval.low, interval.high),
-        None => format!("{:.3}", change.ratio),
+        Some(interval) => {
+            format!("{} [{}, {}]", digits(change.ratio), digits(interval.low), digits(interval.high))
+        }
+        None => digits(change.ratio),
     }
 }
 
