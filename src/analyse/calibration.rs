@@ -43,7 +43,8 @@ impl AtLoad {
         let estimate = |value, interval| Estimate { value, interval };
         let iops = class.rate();
         Some(Self {
-            depth: point.small.max(point.large),
+            // A stream beside this one may be deeper.
+            depth: if class.outstanding > 0 { class.outstanding } else { point.small.max(point.large) },
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
@@ -68,7 +69,7 @@ impl Loaded {
 /// The greatest offered rate that was met within the bound, and the least that was not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sustained {
-    /// Operations a second, offered at Poisson times, all of them served within the bound; none if no rate was.
+    /// What was done at the greatest rate of which all was served, within the bound; none if no rate was.
     pub kept: Option<AtLoad>,
     /// What was offered then, as planned.
     pub kept_rate: Option<u64>,
@@ -180,7 +181,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     }
 }
 
-fn sustained(points: &[PointSummary]) -> Sustained {
+/// What was offered and met, and what was not, in the first class of these points.
+pub(super) fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = || {
         points.iter().filter_map(|point| match (point.step, point.classes.first()) {
             (Step::Rate(rate), Some(class)) => Some((rate, point, class)),

@@ -202,7 +202,8 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
 /// A step down within a point, from one level to another that lasts: what was granted for a while, and is used up.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     records.iter().find_map(|record| {
-        let stream = record.streams.first()?;
+        // Windows tell of when operations were due: of a rate that was not met the last ones were never served.
+        let stream = record.streams.first().filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
         let whole = record.whole_windows();
         let counts: Vec<f64> =
             (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64).collect();

@@ -9,6 +9,7 @@ mod calibration;
 mod compare;
 mod conditions;
 mod confidence;
+mod curve;
 mod difference;
 mod doubts;
 mod honesty;
@@ -28,6 +29,7 @@ pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, cal
 pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
 pub use conditions::{Condition, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
+pub use curve::{CurveResult, curve};
 pub use difference::{Change, Figure, Judgement};
 pub use doubts::doubts;
 pub use honesty::{CacheTest, answers_from_cache};

@@ -61,6 +61,10 @@ pub struct ClassSummary {
     /// Operations due a second, in an open loop: done, failed and unserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
+    /// Whether what was offered was met, in an open loop: what never began is no more than what could be in flight, and
+    /// no more than a hundredth of what was due. So much may wait at any moment, the last of the measurement too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<bool>,
     /// Operations done a second.
     pub iops: f64,
     /// 2^20 bytes a second.
@@ -168,16 +172,18 @@ impl PointSummary {
 }
 
 impl ClassSummary {
-    /// Operations done a second, with their interval.
+    /// Operations done a second, with their interval. None of an offered load that was not met: its windows tell of
+    /// when operations were due, and those due last were never served, so they are no samples of one rate.
     #[must_use]
     pub fn rate(&self) -> Estimate {
-        Estimate { value: self.iops, interval: self.confidence.map(|confidence| confidence.iops.interval()) }
+        let known = self.confidence.filter(|_| self.met != Some(false));
+        Estimate { value: self.iops, interval: known.map(|confidence| confidence.iops.interval()) }
     }
 
-    /// True for an offered load that was met, and within the bound that was asked about.
+    /// True for a load that was met without failures, and within the bound on response time if one was asked about.
     #[must_use]
     pub fn sustained(&self) -> bool {
-        self.unserved == 0 && self.failed.is_empty() && self.within.is_some_and(|within| within.kept)
+        self.met != Some(false) && self.failed.is_empty() && self.within.is_none_or(|within| within.kept)
     }
 }
 
@@ -232,7 +238,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     let latency = latency(&total.response);
     let unserved = stream.unserved.iter().sum();
     let open = stream.loads.iter().any(|load| matches!(load, Load::Open { .. }));
-    let due = (total.done + total.failures() + unserved) as f64;
+    let in_flight: u64 = stream.loads.iter().map(|load| u64::from(load.slots())).sum();
+    let due = total.done + total.failures() + unserved;
     let closed = |load: &Load| if let Load::Closed { depth } = load { *depth } else { 0 };
     ClassSummary {
         name: stream.name.clone(),
@@ -242,7 +249,8 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         reads: done_of(Kind::Read),
         writes: done_of(Kind::Write) + done_of(Kind::Log),
         unserved,
-        offered: open.then(|| rate(due)),
+        offered: open.then(|| rate(due as f64)),
+        met: open.then(|| unserved <= in_flight.min(due / 100)),
         iops,
         mib_per_s: iops * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
@@ -337,7 +345,8 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "measure longer: an operation takes longer than the measurement",
         ));
     }
-    if let Some(steady) = class.steady.filter(|steady| !steady.steady) {
+    // Of a rate that was not met the operations due last were never served, which says nothing of steadiness.
+    if let Some(steady) = class.steady.filter(|steady| !steady.steady && class.met != Some(false)) {
         findings.push(Finding::doubt(
             "unsteady",
             format!(
@@ -380,7 +389,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
 /// An offered load that was not served, and a tool that was late itself.
 fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
     let Some(offered) = class.offered else { return };
-    if class.unserved > 0 {
+    if class.met == Some(false) {
         findings.push(Finding::note(
             "rate-not-met",
             format!(

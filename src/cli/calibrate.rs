@@ -96,21 +96,15 @@ impl CalibrateArgs {
         let (block, large, _) = self.like.map_or((default.block, default.large, ""), Database::manner);
         let block = match self.size {
             None => block,
-            Some(Bytes(size)) => size_of_io(size)?,
+            Some(size) => size_of_io("--size", size)?,
         };
-        let precision = self.precision;
-        if !(0.001..=0.5).contains(&precision.get()) {
-            return Err(Error::asked(
-                format!("--precision {} % is out of range", precision.get() * 100.0),
-                "give 0.1% to 50%; 2% is usual",
-            ));
-        }
+        refuse_imprecise(self.precision)?;
         refuse_short(self.point_max)?;
         Ok(CalibrateRequest {
             block,
             large: large.max(block),
             bound: self.max_latency.unwrap_or(default.bound),
-            precision,
+            precision: self.precision,
             point_most: self.point_max,
             num_disks: self.num_disks,
             writes: self.write,
@@ -119,15 +113,26 @@ impl CalibrateArgs {
     }
 }
 
-/// The size of one small I/O, if it can be one.
-pub(super) fn size_of_io(size: u64) -> Result<u32, Error> {
+/// The size of one I/O that `option` asks for, if it can be one.
+pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error> {
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
     u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
         Error::asked(
-            format!("--size {} is no size of an I/O", Bytes(size)),
+            format!("{option} {} is no size of an I/O", Bytes(size)),
             "give a multiple of 512 up to 16MiB, such as 8k",
         )
     })
+}
+
+/// A precision that nothing reaches, or that says nothing.
+pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
+    if !(0.001..=0.5).contains(&precision.get()) {
+        return Err(Error::asked(
+            format!("--precision {} % is out of range", precision.get() * 100.0),
+            "give 0.1% to 50%; 2% is usual",
+        ));
+    }
+    Ok(())
 }
 
 /// A measurement that is too short to have an interval.

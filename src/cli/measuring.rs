@@ -242,7 +242,7 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
     let mut asked = None;
     let mut plan = |records: &[PointRecord]| {
         let summaries: Vec<PointSummary> =
-            records.iter().map(|record| summarise_within(record, Some(search.bound()))).collect();
+            records.iter().map(|record| summarise_within(record, search.bound())).collect();
         let point = search.next(usable, *seed, &summaries)?;
         // A point that left no record is not asked for twice.
         let again = asked.replace(point.coordinates) == Some(point.coordinates);

@@ -7,12 +7,14 @@ mod advise;
 mod calibrate;
 pub mod check;
 mod compare;
+mod curve;
 mod measuring;
 mod orion;
 pub mod orion_args;
 mod output;
 mod pages;
 mod progress;
+pub mod ranges;
 mod report;
 mod target;
 
@@ -38,6 +40,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
+    Curve(Box<curve::CurveArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
@@ -82,6 +85,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
     match parsed {
         Ok(cli) => match cli.verb {
             Verb::Calibrate(args) => calibrate::run(&args),
+            Verb::Curve(args) => curve::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),

@@ -3,7 +3,7 @@
 use super::{orion, output};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{calibration, data, fio, table};
+use crate::report::{calibration, curve, data, fio, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ pub(super) struct ReportArgs {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Prints the fio job that does what this data point does, such as 4,1 for four small I/Os and one large
-    #[arg(long, value_name = "SMALL,LARGE", conflicts_with_all = ["format", "json"])]
+    /// Prints the fio job that does what this data point does: 4,1 for four small I/Os and one large; depth:8; rate:900
+    #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
     emit_fio: Option<String>,
     /// Writes Orion's six files again, into this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "emit_fio"])]
@@ -46,10 +46,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         return orion::write_files_again(&run, directory);
     }
     let text = match (&args.emit_fio, args.format) {
-        (Some(cell), _) => {
-            let (small, large) = parse_cell(cell)?;
-            fio::job(&run.header, small, large)?
-        }
+        (Some(point), _) => fio::job(&run, point)?,
         (None, _) if args.json => data::json(&run),
         (None, Format::Text) => text(&run),
         (None, Format::Csv) => data::csv(&run),
@@ -63,23 +60,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 
 /// The report for people that the run's verb has.
 fn text(run: &Run) -> String {
-    match calibration::of(run) {
-        Some(found) => calibration::text(run, &found),
-        None => table::text(run),
-    }
+    let calibrated = calibration::of(run).map(|found| calibration::text(run, &found));
+    let drawn = || curve::of(run).map(|found| curve::text(run, &found));
+    calibrated.or_else(drawn).unwrap_or_else(|| table::text(run))
 }
 
 fn warn_if_cut(run: &Run) {
     if run.cut {
         output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
     }
-}
-
-/// `4,1`: small and large.
-fn parse_cell(text: &str) -> Result<(u32, u32), Error> {
-    let cell =
-        text.split_once(',').and_then(|(small, large)| Some((small.trim().parse().ok()?, large.trim().parse().ok()?)));
-    cell.ok_or_else(|| {
-        Error::asked(format!("'{text}' is not a data point"), "write it as SMALL,LARGE, for example 4,1")
-    })
 }

@@ -21,6 +21,17 @@ impl Coordinates {
     pub const fn cell(small: u32, large: u32) -> Self {
         Self { small, large, step: Step::Cell }
     }
+
+    /// The name by which the point is asked for: `4,1`, `depth:8`, `rate:12000`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.step {
+            Step::Cell => format!("{},{}", self.small, self.large),
+            Step::Depth | Step::Write => format!("{}:{}", self.step, self.small),
+            Step::Large => format!("{}:{}", self.step, self.large),
+            step => step.to_string(),
+        }
+    }
 }
 
 /// What a point tries.
@@ -55,6 +66,24 @@ impl Step {
     #[must_use]
     pub fn is_cell(&self) -> bool {
         *self == Step::Cell
+    }
+}
+
+impl std::fmt::Display for Step {
+    /// One word, for programs: `depth`, `rate:12000`, `log:8192`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Cell => f.write_str("cell"),
+            Step::Pass(number) => write!(f, "pass:{number}"),
+            Step::Within(bytes) => write!(f, "within:{bytes}"),
+            Step::Depth => f.write_str("depth"),
+            Step::Rate(rate) => write!(f, "rate:{rate}"),
+            Step::Large => f.write_str("large"),
+            Step::Stream => f.write_str("stream"),
+            Step::Write => f.write_str("write"),
+            Step::Log(bytes) => write!(f, "log:{bytes}"),
+            Step::Again => f.write_str("again"),
+        }
     }
 }
 

@@ -49,8 +49,9 @@ pub struct CurveRequest {
     pub pattern: Pattern,
     /// What runs beside.
     pub background: Option<Background>,
-    /// The response time that is judged.
-    pub bound: Bound,
+    /// The response time that is judged, if one was asked about.
+    #[serde(default)]
+    pub bound: Option<Bound>,
     /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
     pub precision: Ratio,
     /// The longest that a point is measured, precise or not.

@@ -79,11 +79,11 @@ impl Search {
         }
     }
 
-    /// The bound on latency that points are held against.
+    /// The bound on latency that points are held against, if there is one.
     #[must_use]
-    pub fn bound(&self) -> Bound {
+    pub fn bound(&self) -> Option<Bound> {
         match self {
-            Self::Calibrate(request) => request.bound,
+            Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) => request.bound,
         }
     }

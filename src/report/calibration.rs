@@ -1,14 +1,14 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
 use super::table;
-use crate::analyse::{AtLoad, Calibration, Estimate, Interval, calibration};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Interval, calibration};
 use crate::model::{Bytes, Nanos, Severity, Target};
 use crate::plan::Search;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
 /// Columns of the names at the left.
-const NAME_WIDTH: usize = 22;
+pub(super) const NAME_WIDTH: usize = 22;
 
 /// What a run found; none if it was made by another verb.
 #[must_use]
@@ -20,12 +20,15 @@ pub fn of(run: &Run) -> Option<Calibration> {
 /// The screen: the figures with their intervals, then what is doubtful.
 #[must_use]
 pub fn text(run: &Run, found: &Calibration) -> String {
-    let mut text = heading(run, found);
+    let sizes = found.maximum.zip(found.large).map_or_else(String::new, |(small, large)| {
+        format!("{} and {} reads", Bytes(small.io_bytes.into()), Bytes(large.io_bytes.into()))
+    });
+    let mut text = heading(run, &sizes, found.points.len());
     text.push_str(&limits(found));
     text.push_str(&latencies(found));
     text.push_str(&sustained(found));
     text.push_str(&writes(found));
-    text.push_str(&knee(found));
+    text.push_str(&knee(&found.curve));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
     if run.cut {
@@ -34,20 +37,20 @@ pub fn text(run: &Run, found: &Calibration) -> String {
     text
 }
 
-fn heading(run: &Run, found: &Calibration) -> String {
+/// What was measured and how, in two lines; `workload` says what was done to it.
+pub(super) fn heading(run: &Run, workload: &str, points: usize) -> String {
     let header = &run.header;
     let size = match header.target {
         Target::Scratch { .. } => String::new(),
         _ => format!(", {}", header.facts.usable),
     };
-    let sizes = found.maximum.zip(found.large).map_or_else(String::new, |(small, large)| {
-        format!("{} and {} reads", Bytes(small.io_bytes.into()), Bytes(large.io_bytes.into()))
-    });
     let how = if header.engine.buffered { "through the page cache" } else { "direct" };
-    let points = found.points.len();
     format!(
-        "{}{size}\n{sizes}, {how}, by {}; {points} points, Rigel {}\n\n",
-        header.facts.name, header.engine.name, header.version
+        "{}{size}\n{workload}, {how}, by {}; {points} point{}, Rigel {}\n\n",
+        header.facts.name,
+        header.engine.name,
+        if points == 1 { "" } else { "s" },
+        header.version
     )
 }
 
@@ -138,8 +141,9 @@ fn writes(found: &Calibration) -> String {
     text
 }
 
-fn knee(found: &Calibration) -> String {
-    let Some(knee) = found.curve.knee else { return String::new() };
+/// The knee of a closed loop's curve, and what else its shape says; empty if it has none.
+pub(super) fn knee(curve: &CurveFacts) -> String {
+    let Some(knee) = curve.knee else { return String::new() };
     let mut text =
         format!("\n{:<NAME_WIDTH$} depth {}: beyond it latency grows and throughput does not", "knee", knee.load);
     if !knee.bounded_above {
@@ -149,7 +153,7 @@ fn knee(found: &Calibration) -> String {
     if let Some(asymptotes) = knee.asymptotes {
         let _ = writeln!(text, "{:<NAME_WIDTH$} the asymptotes of throughput cross at depth {asymptotes:.1}", "");
     }
-    if let Some(law) = found.curve.usl.filter(|law| law.fits) {
+    if let Some(law) = curve.usl.filter(|law| law.fits) {
         let peak = law.peak.map_or_else(
             || "no peak".to_string(),
             |peak| format!("a peak of {:.0} IOPS at depth {:.0}", peak.throughput, peak.load),

@@ -33,7 +33,7 @@ const WIDTH: usize = 120;
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let header = &run.header;
     let search = Search::of(&header.plan);
-    let bound = search.as_ref().map(Search::bound);
+    let bound = search.as_ref().and_then(Search::bound);
     let records = run.latest();
     let (points, of_run) = match super::calibration::of(run) {
         Some(found) => (found.points, found.findings),
@@ -99,7 +99,7 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             }
         }
     }
-    terms.extend(search.map(|search| Term::known(BOUND, &search.bound())));
+    terms.extend(search.and_then(Search::bound).map(|bound| Term::known(BOUND, &bound)));
     terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));
     terms.push(Term::known("verb", &search.map_or("orion", Search::verb)));
     terms

@@ -1,6 +1,6 @@
 //! The report for programs: JSON and csv.
 
-use crate::analyse::{Calibration, PointSummary, summarise, summarise_within};
+use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise, summarise_within};
 use crate::model::{Finding, Host, TargetFacts};
 use crate::plan::Search;
 use crate::record::journal::Run;
@@ -22,6 +22,9 @@ struct Report<'a> {
     /// Of a run by `calibrate`: what it found.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<Calibration>,
+    /// Of a run by `curve`: what it showed as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    curve: Option<CurveResult>,
     findings: Vec<Finding>,
 }
 
@@ -29,14 +32,11 @@ struct Report<'a> {
 #[must_use]
 pub fn json(run: &Run) -> String {
     let header = &run.header;
-    let search = Search::of(&header.plan);
-    let bound = search.as_ref().map(Search::bound);
+    let bound = Search::of(&header.plan).and_then(|search| search.bound());
     let points: Vec<PointSummary> = run.latest().iter().map(|record| summarise_within(record, bound)).collect();
-    let calibration = match &search {
-        Some(Search::Calibrate(_)) => super::calibration::of(run),
-        _ => None,
-    };
-    let of_run = calibration.iter().flat_map(|found| &found.findings);
+    let (calibration, curve) = (super::calibration::of(run), super::curve::of(run));
+    let of_calibration = calibration.iter().flat_map(|found| &found.findings);
+    let of_run = of_calibration.chain(curve.iter().flat_map(|found| &found.findings));
     let of_points = points.iter().flat_map(|point| &point.findings);
     let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
     let report = Report {
@@ -50,6 +50,7 @@ pub fn json(run: &Run) -> String {
         points_planned: header.points.len().max(points.len()),
         points,
         calibration,
+        curve,
         findings,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
@@ -57,12 +58,16 @@ pub fn json(run: &Run) -> String {
     text
 }
 
-/// The report of a run as csv: a head line, then a line for every class of every point.
+/// The report of a run as csv: a head line, then a line for every class of every point. Columns are added at the end,
+/// never renamed or taken away.
 #[must_use]
 pub fn csv(run: &Run) -> String {
-    let mut text = "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
-                    p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks\n"
-        .to_string();
+    let mut text =
+        "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
+                    p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
+                    step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
+                    service_p99_us,delay_p99_us,unserved\n"
+            .to_string();
     for point in run.latest().iter().map(summarise) {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
@@ -82,8 +87,28 @@ pub fn csv(run: &Run) -> String {
             let steady = class.steady.map_or("", |steady| if steady.steady { "yes" } else { "no" });
             let cpu = point.cpu_us_per_io.map_or_else(String::new, |cpu| format!("{cpu:.4}"));
             let _ = write!(text, "{:.4},{steady},{cpu},", class.littles_law);
-            let _ = writeln!(text, "{:.3},{:.3},{}", point.warm_up_s, point.measured_s, class.coverage.distinct);
+            let _ = write!(text, "{:.3},{:.3},{},", point.warm_up_s, point.measured_s, class.coverage.distinct);
+            text.push_str(&confidence(&point, class));
         }
     }
     text
+}
+
+/// The columns from `step` on: what is known of the figures, and what an open loop has besides. Empty is unknown.
+fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
+    let mut text = format!("{},", point.step);
+    let mut figure = |value: Option<f64>| {
+        let _ = write!(text, "{},", value.map_or_else(String::new, |value| format!("{value:.3}")));
+    };
+    let known = class.confidence;
+    let intervals = [class.rate().interval, known.and_then(|known| known.p50_us), known.and_then(|known| known.p99_us)];
+    figure(class.offered);
+    for interval in intervals {
+        figure(interval.map(|Interval { low, .. }| low));
+        figure(interval.map(|Interval { high, .. }| high));
+    }
+    figure(class.service.map(|service| service.p50_us));
+    figure(class.service.map(|service| service.p99_us));
+    figure(class.scheduling_delay.map(|delay| delay.p99_us));
+    text + &format!("{}\n", class.unserved)
 }

@@ -1,21 +1,22 @@
 //! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
 
-use crate::model::{Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
+use crate::model::{Arrivals, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
+use crate::plan::Search;
 use crate::plan::orion::least_common_multiple;
-use crate::record::journal::Header;
+use crate::record::journal::{Header, Run};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The job file for the point at `small`, `large` of a run.
+/// The job file for the point of a run that has this name, such as `4,1`, `depth:8` or `rate:12000`.
 ///
 /// # Errors
 /// The run has no such point, or fio cannot do what it does.
-pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
-    let point = header.points.iter().find(|point| (point.coordinates.small, point.coordinates.large) == (small, large));
-    let point = point.ok_or_else(|| {
-        let cells: Vec<String> =
-            header.points.iter().map(|p| format!("{},{}", p.coordinates.small, p.coordinates.large)).collect();
-        Error::asked(format!("the run has no data point {small},{large}"), format!("it has {}", cells.join(" ")))
+pub fn job(run: &Run, name: &str) -> Result<String, Error> {
+    let (header, points) = (&run.header, points(run));
+    let wanted: String = name.chars().filter(|c| !c.is_whitespace()).collect();
+    let point = points.iter().find(|point| point.coordinates.name() == wanted).ok_or_else(|| {
+        let names: Vec<String> = points.iter().map(|point| point.coordinates.name()).collect();
+        Error::asked(format!("the run has no data point {name}"), format!("it has {}", names.join(" ")))
     })?;
     let members: Vec<PathBuf> = match &header.target {
         Target::Paths { members, .. } => members.clone(),
@@ -31,10 +32,9 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
         }
     };
     let mut text = heading(header, point, &members);
-    let places = Places::of(header, &members);
+    let places = Places::of(header, &points, &members);
     let mut classes: Vec<&str> = Vec::new();
     for (number, stream) in point.streams.iter().enumerate() {
-        let Load::Closed { depth } = stream.load else { continue };
         let _ = writeln!(text, "\n[{}-{}]\nbs={}", stream.name, number + 1, stream.length);
         if !classes.contains(&stream.name.as_str()) {
             if !classes.is_empty() {
@@ -59,11 +59,44 @@ pub fn job(header: &Header, small: u32, large: u32) -> Result<String, Error> {
             let _ = writeln!(text, "rwmixwrite={:.0}", writes.get() * 100.0);
         }
         text.push_str(durability(stream, &header.engine.name));
-        // A thread for each outstanding I/O is what our psync does; the others keep them outstanding in one.
-        let how = if header.engine.name == "psync" { "numjobs" } else { "iodepth" };
-        let _ = writeln!(text, "{how}={depth}");
+        text.push_str(&load(stream, &header.engine.name));
     }
     Ok(text)
+}
+
+/// The points of a run: as planned, or, where each was chosen by what the ones before it showed, as measured.
+fn points(run: &Run) -> Vec<Point> {
+    if run.header.points.is_empty() {
+        run.latest().into_iter().filter_map(|record| record.asked.map(|asked| *asked)).collect()
+    } else {
+        run.header.points.clone()
+    }
+}
+
+/// How much is outstanding, and in an open loop how much is due.
+fn load(stream: &Stream, engine: &str) -> String {
+    // A thread for each outstanding I/O is what our psync does; the others keep them outstanding in one.
+    let threads = engine == "psync";
+    let how = if threads { "numjobs" } else { "iodepth" };
+    let slots = format!("{how}={}\n", stream.load.slots());
+    let Load::Open { rate, arrivals, in_flight_max } = stream.load else { return slots };
+    // fio's rates are each job's own, and those of reads and writes are apart.
+    let each = if threads { rate / f64::from(in_flight_max) } else { rate };
+    let part = |share: f64| format!("{:.0}", (each * share).round().max(1.0));
+    let rates = match stream.mix.writes {
+        Ratio::ZERO => part(1.0),
+        Ratio::ONE => format!(",{}", part(1.0)),
+        writes => format!("{},{}", part(1.0 - writes.get()), part(writes.get())),
+    };
+    let process = match arrivals {
+        Arrivals::Poisson => "rate_process=poisson\n",
+        Arrivals::Uniform => "",
+    };
+    format!(
+        "# fio's latency begins when it issues an I/O, ours when the I/O was due: compare it with our service times;\n\
+         # fio makes up for what it is late in bursts, and what it never issued it does not count\n\
+         rate_iops={rates}\n{process}{slots}"
+    )
 }
 
 /// The options that make fio visit the positions of a stream, each with what it does otherwise.
@@ -120,9 +153,11 @@ struct Places {
 }
 
 impl Places {
-    fn of(header: &Header, members: &[PathBuf]) -> Self {
-        let lengths = header.points.iter().flat_map(|point| &point.streams).map(|stream| u64::from(stream.length));
-        let grain = lengths.fold(1, least_common_multiple);
+    fn of(header: &Header, points: &[Point], members: &[PathBuf]) -> Self {
+        let lengths = points.iter().flat_map(|point| &point.streams).map(|stream| u64::from(stream.length));
+        // A run that was ended early has not made all the points that its members were cut for.
+        let grain =
+            Search::of(&header.plan).map_or_else(|| lengths.fold(1, least_common_multiple), |plan| plan.grain());
         let sizes = header.facts.members.iter().map(|member| member.bytes.0 / grain * grain);
         let starts = sizes.scan(0, |end, size| {
             *end += size;
@@ -227,6 +262,25 @@ mod tests {
         ] {
             assert_eq!(options(pattern), option, "{pattern}");
         }
+    }
+
+    #[test]
+    fn an_open_loop_has_its_rate_in_fio() {
+        let open = |rate, arrivals, writes| Stream {
+            load: Load::Open { rate, arrivals, in_flight_max: 256 },
+            mix: Mix { writes, durable: false },
+            ..stream("uniform")
+        };
+        let options = |stream: &Stream, engine| {
+            let text = load(stream, engine);
+            text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ")
+        };
+        let reads = open(12_000.0, Arrivals::Poisson, Ratio::ZERO);
+        assert_eq!(options(&reads, "uring"), "rate_iops=12000 rate_process=poisson iodepth=256");
+        assert_eq!(options(&reads, "psync"), "rate_iops=47 rate_process=poisson numjobs=256");
+        let mixed = open(1000.0, Arrivals::Uniform, Ratio::from_percent(30.0).unwrap());
+        assert_eq!(options(&mixed, "libaio"), "rate_iops=700,300 iodepth=256");
+        assert_eq!(options(&stream("uniform"), "uring"), "iodepth=1");
     }
 
     #[test]

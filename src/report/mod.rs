@@ -4,8 +4,10 @@
 
 pub mod advice;
 pub mod calibration;
+mod chart;
 pub mod classic;
 pub mod comparison;
+pub mod curve;
 pub mod data;
 pub mod fio;
 #[cfg(test)]

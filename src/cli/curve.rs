@@ -1,0 +1,118 @@
+//! `rigel curve`: latency against throughput, at the loads that are asked for.
+
+use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
+use super::measuring::{self, MeasuringArgs};
+use super::output::{remark, result};
+use super::ranges;
+use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio};
+use crate::plan::{CurveRequest, Search};
+use crate::report::{self, data};
+use clap::{Args, ValueEnum};
+
+/// Shows latency against throughput, by depth or by offered rate: table, chart, knee
+///
+/// Reads only, unless --mix has writes.
+#[derive(Debug, Args)]
+#[command(after_help = "A range has its ends in it: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 steps of 8, \
+                        1,2,5,9 is a list.\nExit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
+                        3 no load kept --max-latency.")]
+pub(super) struct CurveArgs {
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// Closed loop: so many I/Os outstanding, always [default: 1..64]
+    #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
+    depth: Option<String>,
+    /// The same with a thread for each, one I/O at a time: as sessions of a database have it
+    #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
+    sessions: Option<String>,
+    /// Open loop: so many I/Os due a second, whatever the target does; 10%..120% is of its maximum, searched for first
+    #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
+    rate: Option<String>,
+    /// How the due times of --rate are spaced [default: poisson]
+    #[arg(long, value_name = "SPACING", value_enum, requires = "rate")]
+    arrivals: Option<Spacing>,
+    /// Most I/Os of --rate outstanding; those due beyond it wait, and the wait counts [default: 256]
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    in_flight: Option<u32>,
+    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
+    #[arg(long, value_name = "MIX", conflicts_with = "resume")]
+    mix: Option<String>,
+    /// Size of an I/O
+    #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
+    size: String,
+    /// Large random reads beside every point, so many outstanding: large:2, or large:2@512k for another size than 1MiB
+    #[arg(long, value_name = "large:N[@SIZE]", conflicts_with = "resume")]
+    background: Option<String>,
+    /// Which blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
+    #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
+    pattern: String,
+    /// Response time that points are held against, such as 2ms, 500us@p99.9; a bare number is ms
+    #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
+    max_latency: Option<String>,
+    /// How well figures are to be known: half the 95 % interval, as a share
+    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
+    precision: String,
+    /// The longest that a point is measured, precise or not
+    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
+    point_max: String,
+}
+
+/// How the due times of an open loop are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Spacing {
+    /// Independent of each other, as the work of many users is
+    Poisson,
+    /// All equally far apart
+    Uniform,
+}
+
+/// Measures, and shows the curve.
+pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
+    let job = if let Some(directory) = &args.measuring.resume {
+        measuring::resume(directory, &args.measuring)?
+    } else {
+        let engine = if args.sessions.is_some() { "psync" } else { "auto" };
+        measuring::begin(&args.measuring, Search::Curve(args.request()?), engine)?
+    };
+    let directory = job.directory.clone();
+    let (run, stopped) = measuring::measure(job, &args.measuring)?;
+    let found = report::curve::of(&run)
+        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
+    if args.measuring.json {
+        result(&data::json(&run));
+    } else {
+        result(&report::curve::text(&run, &found));
+    }
+    remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
+    measuring::refuse_incomplete(&run, stopped, &directory)?;
+    Ok(if found.keeps_bound() { 0 } else { 3 })
+}
+
+impl CurveArgs {
+    fn request(&self) -> Result<CurveRequest, Error> {
+        let loads = match (&self.depth, &self.sessions, &self.rate) {
+            (_, Some(sessions), _) => ranges::depths("--sessions", sessions)?,
+            (.., Some(rate)) => ranges::rates(rate)?,
+            (depth, ..) => ranges::depths("--depth", depth.as_deref().unwrap_or("1..64"))?,
+        };
+        let precision: Ratio = self.precision.parse()?;
+        refuse_imprecise(precision)?;
+        let point_most: Nanos = self.point_max.parse()?;
+        refuse_short(point_most)?;
+        Ok(CurveRequest {
+            loads,
+            arrivals: match self.arrivals {
+                Some(Spacing::Uniform) => Arrivals::Uniform,
+                _ => Arrivals::Poisson,
+            },
+            in_flight_max: self.in_flight.unwrap_or(256),
+            length: size_of_io("--size", self.size.parse::<Bytes>()?)?,
+            mix: self.mix.as_deref().map_or(Ok(Mix::READS), ranges::mix)?,
+            pattern: self.pattern.parse::<Pattern>()?,
+            background: self.background.as_deref().map(ranges::background).transpose()?,
+            bound: self.max_latency.as_deref().map(str::parse::<Bound>).transpose()?,
+            precision,
+            point_most,
+        })
+    }
+}

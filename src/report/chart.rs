@@ -1,0 +1,221 @@
+//! A chart in plain characters: latency on a logarithmic axis over throughput on a linear one.
+//!
+//! Goes in: figures. Comes out: lines that fit a terminal of 80 columns, without colour.
+
+use crate::model::Nanos;
+use std::fmt::Write;
+
+/// Columns and rows within the axes.
+const WIDTH: usize = 68;
+const HEIGHT: usize = 17;
+
+/// Columns left of the vertical axis.
+const MARGIN: usize = 7;
+
+/// Where two series meet.
+pub(super) const BOTH: char = '*';
+
+/// One line of the chart.
+pub(super) struct Series {
+    /// What its points are drawn with.
+    pub(super) mark: char,
+    /// Throughput a second and latency in microseconds, in the order they are joined.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// A throughput that is worth a word under the axis.
+pub(super) struct Mark {
+    /// Where.
+    pub(super) throughput: f64,
+    /// The word, such as `knee`.
+    pub(super) word: String,
+}
+
+/// The chart; empty if there is nothing to draw.
+pub(super) fn latency_over_throughput(series: &[Series], marks: &[Mark], unit: &str) -> String {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let drawn = points().filter(|(x, y)| *x > 0.0 && *y > 0.0).count();
+    if drawn == 0 {
+        return String::new();
+    }
+    let across = Across::of(points().map(|(x, _)| *x).chain(marks.iter().map(|mark| mark.throughput)));
+    let up = Up::of(points().map(|(_, y)| *y).filter(|y| *y > 0.0));
+    let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
+    for Series { points, .. } in series {
+        for two in points.windows(2) {
+            join(&mut grid, (across.column(two[0].0), up.row(two[0].1)), (across.column(two[1].0), up.row(two[1].1)));
+        }
+    }
+    for Series { mark, points } in series {
+        for (x, y) in points {
+            let cell = &mut grid[up.row(*y)][across.column(*x)];
+            *cell = if *cell == ' ' || *cell == '.' || cell == mark { *mark } else { BOTH };
+        }
+    }
+    let labels = up.labels();
+    let mut text = String::new();
+    for (row, cells) in grid.iter().enumerate() {
+        let label = labels.iter().find(|(at, _)| *at == row).map(|(_, label)| label.as_str());
+        let axis = if label.is_some() { '+' } else { '|' };
+        let cells: String = cells.iter().collect();
+        let _ = writeln!(text, "{:>MARGIN$} {axis}{}", label.unwrap_or_default(), cells.trim_end());
+    }
+    text + &across.axis(unit) + &across.marks(marks)
+}
+
+/// A dotted line over cells that are still blank.
+fn join(grid: &mut [Vec<char>], from: (usize, usize), to: (usize, usize)) {
+    let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1));
+    for step in 1..steps {
+        let between = |from: usize, to: usize| {
+            let share = step as f64 / steps as f64;
+            cell(from as f64 + (to as f64 - from as f64) * share)
+        };
+        let cell = &mut grid[between(from.1, to.1)][between(from.0, to.0)];
+        if *cell == ' ' {
+            *cell = '.';
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cells are few; float casts saturate")]
+fn cell(place: f64) -> usize {
+    place.round() as usize
+}
+
+/// The horizontal axis, from zero.
+struct Across {
+    step: f64,
+    steps: usize,
+}
+
+impl Across {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        const STEPS: f64 = 5.0;
+        let greatest = values.fold(f64::MIN_POSITIVE, f64::max);
+        let wanted = greatest / STEPS;
+        let decade = 10f64.powf(wanted.log10().floor());
+        let round = [1.0, 2.0, 2.5, 5.0, 10.0].map(|digit| digit * decade);
+        let step = round.into_iter().find(|step| *step >= wanted * 0.999).unwrap_or(wanted);
+        Self { step, steps: cell((greatest / step - 1e-9).ceil()).max(1) }
+    }
+
+    fn column(&self, value: f64) -> usize {
+        cell(value / (self.step * self.steps as f64) * (WIDTH - 1) as f64).min(WIDTH - 1)
+    }
+
+    /// The axis, and its numbers below.
+    fn axis(&self, unit: &str) -> String {
+        let mut line = vec!['-'; WIDTH];
+        let mut numbers = vec![' '; MARGIN + 2 + WIDTH + MARGIN];
+        for tick in 0..=self.steps {
+            let value = self.step * tick as f64;
+            line[self.column(value)] = '+';
+            let number = count(value);
+            // Each stands with its middle under its tick.
+            let start = MARGIN + 2 + self.column(value) - number.len() / 2;
+            numbers.splice(start..start + number.len(), number.chars());
+        }
+        let text = |cells: Vec<char>| cells.into_iter().collect::<String>();
+        format!("{:MARGIN$} +{}\n{} {unit}\n", "", text(line), text(numbers).trim_end())
+    }
+
+    fn marks(&self, marks: &[Mark]) -> String {
+        let mut text = String::new();
+        for Mark { throughput, word } in marks {
+            let column = MARGIN + 2 + self.column(*throughput);
+            // To the left where the right side is too narrow.
+            let line = if column > WIDTH / 2 { format!("{word} ^") } else { format!("^ {word}") };
+            let width = if column > WIDTH / 2 { column + 1 } else { column + line.len() };
+            let _ = writeln!(text, "{line:>width$}");
+        }
+        text
+    }
+}
+
+/// `20k`, `1.5M`, `800`.
+fn count(value: f64) -> String {
+    let (value, suffix) = match value {
+        small if small < 1e3 => (small, ""),
+        thousands if thousands < 1e6 => (thousands / 1e3, "k"),
+        millions => (millions / 1e6, "M"),
+    };
+    // Two digits are what a round step has; more is what binary fractions add.
+    let text = format!("{value:.2}");
+    format!("{}{suffix}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The vertical axis: round times, the greatest at the top.
+struct Up {
+    /// Microseconds.
+    low: f64,
+    high: f64,
+}
+
+impl Up {
+    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        let greatest = values.fold(0.0, f64::max);
+        let low = rounds(least, least).into_iter().rfind(|round| *round <= least * 1.001).unwrap_or(least);
+        let high = rounds(low, greatest).into_iter().find(|round| *round > low && *round >= greatest * 0.999);
+        Self { low, high: high.unwrap_or(greatest * 2.0) }
+    }
+
+    fn row(&self, value: f64) -> usize {
+        let share = (self.high / value).ln() / (self.high / self.low).ln();
+        cell(share.clamp(0.0, 1.0) * (HEIGHT - 1) as f64)
+    }
+
+    /// Rows with a round time, and what it is: each of 1, 2 and 5 where there is room, else the powers of ten.
+    fn labels(&self) -> Vec<(usize, String)> {
+        const MOST: usize = 9;
+        let mut times = rounds(self.low, self.high);
+        times.retain(|round| (self.low * 0.999..=self.high * 1.001).contains(round));
+        if times.len() > MOST {
+            times.retain(|round| (round.log10() - round.log10().round()).abs() < 1e-6);
+        }
+        times.into_iter().map(|us| (self.row(us), Nanos::from_secs_f64(us / 1e6).exact())).collect()
+    }
+}
+
+/// 1, 2 and 5 times each power of ten, ascending: from one that is not above `low` to one that is above `high`.
+fn rounds(low: f64, high: f64) -> Vec<f64> {
+    let (mut found, mut decade) = (Vec::new(), 10f64.powf(low.log10().floor()));
+    while decade <= high * 10.0 {
+        found.extend([1.0, 2.0, 5.0].map(|digit| digit * decade));
+        decade *= 10.0;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_drawn_within_its_axes() {
+        let p50 = (1..=8).map(|n| (f64::from(n) * 10_000.0, 100.0)).chain([(80_000.0, 200.0), (80_100.0, 800.0)]);
+        let p99 = (1..=8).map(|n| (f64::from(n) * 10_000.0, 480.0)).chain([(80_000.0, 700.0), (80_100.0, 1900.0)]);
+        let series = [Series { mark: 'o', points: p50.collect() }, Series { mark: 'x', points: p99.collect() }];
+        let knee = Mark { throughput: 80_000.0, word: "knee, depth 8".into() };
+        crate::report::golden::check("chart.txt", &latency_over_throughput(&series, &[knee], "IOPS"));
+    }
+
+    #[test]
+    fn what_is_measured_lies_between_round_labels() {
+        let up = Up::of([0.3, 20_000.0].into_iter());
+        assert!((up.low - 0.2).abs() < 1e-9 && (up.high - 20_000.0).abs() < 1e-6);
+        assert_eq!(up.labels()[0].1, "1us");
+        assert_eq!((up.row(20_000.0), up.row(0.2)), (0, HEIGHT - 1));
+        let across = Across::of([30_100.0].into_iter());
+        assert_eq!((count(across.step), across.steps), ("10k".to_string(), 4));
+    }
+
+    #[test]
+    fn nothing_and_one_point_are_drawn_as_such() {
+        assert_eq!(latency_over_throughput(&[], &[], "IOPS"), "");
+        let one = [Series { mark: 'o', points: vec![(5.0, 100.0)] }];
+        let chart = latency_over_throughput(&one, &[], "IOPS");
+        assert_eq!(chart.matches('o').count(), 1, "{chart}");
+    }
+}

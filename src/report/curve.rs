@@ -1,0 +1,337 @@
+//! A curve of latency against throughput as text: a line a point, a chart, what the shape tells, what is doubtful.
+
+use super::calibration::{self, NAME_WIDTH, plus_minus};
+use super::chart::{self, Mark, Series};
+use super::table;
+use crate::analyse::{ClassSummary, CurveResult, Interval, LatencySummary, PointSummary, curve};
+use crate::model::{Arrivals, Bytes, Nanos, Ratio, Step};
+use crate::plan::curve::Loads;
+use crate::plan::{CurveRequest, Search};
+use crate::record::End;
+use crate::record::journal::Run;
+use std::fmt::Write;
+
+/// What a run found; none if it was made by another verb.
+#[must_use]
+pub fn of(run: &Run) -> Option<CurveResult> {
+    let request = request(run)?;
+    Some(curve(&run.latest(), request.bound, request.precision))
+}
+
+fn request(run: &Run) -> Option<CurveRequest> {
+    match Search::of(&run.header.plan)? {
+        Search::Curve(request) => Some(request),
+        Search::Calibrate(_) => None,
+    }
+}
+
+/// The tables, the chart, the facts of the curve, then what is doubtful. Empty if the run was made by another verb.
+#[must_use]
+pub fn text(run: &Run, found: &CurveResult) -> String {
+    let Some(request) = request(run) else { return String::new() };
+    let mut text = calibration::heading(run, &workload(&request), found.points.len());
+    let of = |open: bool| -> Vec<&PointSummary> {
+        found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)) == open).collect()
+    };
+    let (closed, open) = (of(false), of(true));
+    if !closed.is_empty() {
+        if matches!(request.loads, Loads::Percents(_)) {
+            text.push_str("closed loop, to find the maximum\n");
+        }
+        text.push_str(&closed_table(&closed));
+        text.push_str(&beside(&closed, "depth"));
+        text.push('\n');
+    }
+    if !open.is_empty() {
+        text.push_str(&open_heading(&request));
+        text.push_str(&open_table(&open, found, &request));
+        text.push_str(&beside(&open, "rate/s"));
+        text.push_str(&scheduling_delay(found));
+        text.push('\n');
+    }
+    text.push_str(&drawn(if open.is_empty() { &closed } else { &open }, found));
+    text.push_str(&facts(found));
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    if run.cut {
+        text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
+    }
+    text
+}
+
+/// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.
+fn workload(request: &CurveRequest) -> String {
+    let writes = if request.mix.durable { "durable writes" } else { "writes" };
+    let percent = |share: f64| format!("{} %", (share * 1e4).round() / 100.0);
+    let share = request.mix.writes;
+    let kinds = match share {
+        Ratio::ZERO => "reads".to_string(),
+        Ratio::ONE => writes.to_string(),
+        _ => format!("I/O, {} reads and {} {writes}", percent(1.0 - share.get()), percent(share.get())),
+    };
+    let mut text = format!("{} {kinds}, {}", Bytes(request.length.into()), request.pattern);
+    if let Some(background) = request.background {
+        let _ = write!(
+            text,
+            ", beside large reads of {}, {} outstanding",
+            Bytes(background.length.into()),
+            background.depth
+        );
+    }
+    text
+}
+
+fn closed_table(points: &[&PointSummary]) -> String {
+    let mut text = format!(
+        "{:>6} {:>8} {:<8} {:>8} {:>7} {:>7}  {:<20} {:>7} {:>7}  steady\n",
+        "depth", "IOPS", "", "MiB/s", "mean", "p50", "p99 [95 % interval]", "p99.9", "max"
+    );
+    for (point, class) in with_class(points) {
+        let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
+        let line = format!(
+            "{:>6} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7}  {:<6}  {}",
+            point.small,
+            class.iops,
+            plus_minus(class.rate()),
+            class.mib_per_s,
+            p99(class),
+            steady(point, class),
+            mark(class)
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// What the columns of an open loop are.
+fn open_heading(request: &CurveRequest) -> String {
+    let spacing = match request.arrivals {
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Uniform => "uniform",
+    };
+    format!(
+        "open loop, {spacing} arrivals, {} in flight at most; response counts from the due time, service from the \
+         issue\n",
+        request.in_flight_max
+    )
+}
+
+fn open_table(points: &[&PointSummary], found: &CurveResult, request: &CurveRequest) -> String {
+    let maximum = found.maximum.filter(|_| matches!(request.loads, Loads::Percents(_))).map(|at| at.iops.value);
+    let share = |rate: u64| maximum.map_or_else(String::new, |maximum| percent(rate as f64 / maximum * 100.0));
+    let mut text = format!(
+        "{:>7} {:>5} {:>7} {:<8} {:>7} {:>6} {:>6}  {:<20} {:>6} {:>6} {:>15}  steady\n",
+        "rate/s",
+        maximum.map_or("", |_| "share"),
+        "done/s",
+        "",
+        "MiB/s",
+        "mean",
+        "p50",
+        "p99 [95 % interval]",
+        "p99.9",
+        "max",
+        "service p50 p99"
+    );
+    for (point, class) in with_class(points) {
+        let Step::Rate(rate) = point.step else { continue };
+        let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
+        let [service, service_p99] = times(class.service, |l| [l.p50_us, l.p99_us]);
+        let line = format!(
+            "{rate:>7} {:>5} {:>7.0} {:<8} {:>7.1} {mean:>6} {p50:>6}  {:<20} {p999:>6} {max:>6} {service:>8} \
+             {service_p99:>6}  {:<6} {}",
+            share(rate),
+            class.iops,
+            if class.met == Some(false) { String::new() } else { plus_minus(class.rate()) },
+            class.mib_per_s,
+            p99(class),
+            steady(point, class),
+            mark(class)
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The streams beside, a line for each point; empty if there were none.
+fn beside(points: &[&PointSummary], load: &str) -> String {
+    let mut text = String::new();
+    for point in points {
+        for class in point.classes.iter().skip(1) {
+            if text.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "\n{load:>7}  {:<14} {:>8} {:<8} {:>8} {:>7} {:>7}  p99 [95 % interval]",
+                    "beside it", "IOPS", "", "MiB/s", "mean", "p50"
+                );
+            }
+            let at = if let Step::Rate(rate) = point.step { rate } else { point.small.into() };
+            let [mean, p50] = times(class.latency, |l| [l.mean_us, l.p50_us]);
+            let name = format!("{}, depth {}", class.name, class.outstanding);
+            let _ = writeln!(
+                text,
+                "{at:>7}  {name:<14} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {}",
+                class.iops,
+                plus_minus(class.rate()),
+                class.mib_per_s,
+                p99(class)
+            );
+        }
+    }
+    text
+}
+
+fn with_class<'a>(points: &[&'a PointSummary]) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
+    points.iter().filter_map(|point| Some((*point, point.classes.first()?)))
+}
+
+/// `10 %`, `2.5 %`.
+fn percent(value: f64) -> String {
+    let text = format!("{value:.1}");
+    format!("{}%", text.trim_end_matches(".0"))
+}
+
+fn time(us: f64) -> Nanos {
+    Nanos::from_secs_f64(us / 1e6)
+}
+
+fn times<const N: usize>(latency: Option<LatencySummary>, of: fn(&LatencySummary) -> [f64; N]) -> [String; N] {
+    match latency {
+        Some(latency) => of(&latency).map(|us| time(us).to_string()),
+        None => [(); N].map(|()| "-".into()),
+    }
+}
+
+/// `468us [455, 479]`: the interval in the unit of the figure.
+fn p99(class: &ClassSummary) -> String {
+    let Some(latency) = class.latency else { return "-".into() };
+    let known = class.confidence.and_then(|confidence| confidence.p99_us);
+    let figure = time(latency.p99_us).to_string();
+    match known {
+        None => figure,
+        Some(Interval { low, high }) => {
+            let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let one = match unit {
+                "ns" => 1e-3,
+                "us" => 1.0,
+                "ms" => 1e3,
+                _ => 1e6,
+            };
+            format!("{figure} [{}, {}]", digits(low / one), digits(high / one))
+        }
+    }
+}
+
+/// Three significant digits, and all that stand before the point.
+fn digits(value: f64) -> String {
+    let decimals = match value {
+        small if small < 0.9995 => 3,
+        small if small < 9.995 => 2,
+        small if small < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
+    match (&point.end, class.steady) {
+        (End::Stopped, _) => "stopped",
+        (End::Broken(_), _) => "broken",
+        (End::Complete, None) => "-",
+        (End::Complete, Some(_)) if class.met == Some(false) => "-",
+        (End::Complete, Some(steady)) if steady.steady => "yes",
+        (End::Complete, Some(_)) => "no",
+    }
+}
+
+/// What is wrong with a point: its offered rate was not met, or it broke the bound.
+fn mark(class: &ClassSummary) -> &'static str {
+    if class.met == Some(false) {
+        "not met"
+    } else if class.within.is_some_and(|within| !within.kept) {
+        "bound"
+    } else {
+        ""
+    }
+}
+
+/// One line for what the tool itself added, so that nobody takes it for the device's.
+fn scheduling_delay(found: &CurveResult) -> String {
+    found.scheduling_delay.map_or_else(String::new, |delay| {
+        format!(
+            "\nscheduling delay, which is Rigel's own and in the response times: p99 {} at worst, at {}/s\n",
+            time(delay.p99_us),
+            delay.rate
+        )
+    })
+}
+
+/// The chart, with a legend, and the knee or the maximum marked.
+fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
+    let series = |mark, of: fn(&LatencySummary) -> f64| Series {
+        mark,
+        points: with_class(points).filter_map(|(_, class)| Some((class.iops, of(&class.latency?)))).collect(),
+    };
+    let is_open = points.iter().any(|point| matches!(point.step, Step::Rate(_)));
+    let mark = if is_open {
+        found.maximum.map(|at| Mark { throughput: at.iops.value, word: "maximum of the closed loop".into() })
+    } else {
+        let knee = found.shape.knee.filter(|_| has_shape(found));
+        knee.map(|knee| Mark { throughput: knee.throughput.value, word: format!("knee, depth {}", knee.load) })
+    };
+    let marks: Vec<Mark> = mark.into_iter().collect();
+    let chart = chart::latency_over_throughput(&[series('o', |l| l.p50_us), series('x', |l| l.p99_us)], &marks, "IOPS");
+    if chart.is_empty() {
+        return chart;
+    }
+    let what = if is_open { "response time" } else { "latency" };
+    let both = if chart.contains(chart::BOTH) { ", * both" } else { "" };
+    format!("{what} over throughput: o p50, x p99{both}\n{chart}")
+}
+
+/// One load alone is no curve, and has no knee.
+fn has_shape(found: &CurveResult) -> bool {
+    found.points.iter().filter(|point| point.step == Step::Depth).count() > 1
+}
+
+/// What the points tell together.
+fn facts(found: &CurveResult) -> String {
+    let mut text = String::new();
+    if let Some(at) = found.maximum {
+        let iops = plus_minus(at.iops);
+        let _ = writeln!(text, "\n{:<NAME_WIDTH$} {:.0} {iops} at depth {}", "max IOPS", at.iops.value, at.depth);
+    }
+    if has_shape(found) {
+        text.push_str(calibration::knee(&found.shape).trim_start());
+    }
+    if let Some(cap) = found.shape.cap {
+        let _ = writeln!(
+            text,
+            "{:<NAME_WIDTH$} {:.0} IOPS [{:.0}, {:.0}], from depth {}",
+            "cap", cap.throughput, cap.interval.low, cap.interval.high, cap.from
+        );
+    }
+    text + &kept(found)
+}
+
+/// The greatest load that was met, or that kept the bound.
+fn kept(found: &CurveResult) -> String {
+    let sustained = &found.sustained;
+    let name = found.bound.as_ref().map_or_else(|| "offered rates".into(), |bound| format!("within {bound}"));
+    let mut text = String::new();
+    let mut line = |what: String| {
+        let _ = writeln!(text, "{name:<NAME_WIDTH$} {what}");
+    };
+    match (sustained.kept_rate, sustained.broken_rate) {
+        (Some(rate), None) => line(format!("{rate}/s, the greatest offered, was met")),
+        (Some(rate), Some(broken)) => line(format!("{rate}/s is the greatest that was met; {broken}/s was not")),
+        (None, Some(broken)) => line(format!("no offered rate was met, not even {broken}/s")),
+        (None, None) => {}
+    }
+    match sustained.closed {
+        Some(at) => line(format!("{:.0} IOPS {} at depth {}", at.iops.value, plus_minus(at.iops), at.depth)),
+        None if found.bound.is_some() && found.maximum.is_some() => line("no depth kept it".into()),
+        None => {}
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}

@@ -1,0 +1,123 @@
+//! Laws and reports of `rigel curve`, on the simulated device: virtual time, so the same seed gives the same figures.
+//!
+//! The reports stand in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test curve` writes them anew.
+
+mod common;
+
+use common::{Place, rigel};
+use serde_json::Value;
+
+/// A run with this seed, into the directory `run`, as JSON.
+fn measured(place: &Place, arguments: &str) -> Value {
+    let line = format!("curve {arguments} --seed 7 --no-progress --json --out run");
+    let output = rigel(place, &line).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn report(place: &Place, arguments: &str) -> String {
+    let output = rigel(place, &format!("report run {arguments}")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Offered rate as asked, and the class, of every point of an open loop.
+fn open_points(document: &Value) -> Vec<(f64, &Value)> {
+    let points = document["points"].as_array().unwrap().iter();
+    points.filter_map(|point| Some((point["step"]["rate"].as_f64()?, &point["classes"][0]))).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn what_was_offered_was_done_or_failed_or_never_began_and_too_much_is_marked() {
+    let place = Place::new("curve-law");
+    let document = measured(&place, "sim:8,100us --rate 10%..120%");
+    let maximum = number(&document["curve"]["maximum"]["iops"]["value"]);
+    // Eight servers of 100 us each.
+    assert!((maximum / 80_000.0 - 1.0).abs() < 0.02, "{maximum}");
+    let points = open_points(&document);
+    assert_eq!(points.len(), 12);
+    let measured = |rate: f64| {
+        let of_rate = |point: &&Value| point["step"]["rate"].as_f64() == Some(rate);
+        number(&document["points"].as_array().unwrap().iter().find(of_rate).unwrap()["measured_s"])
+    };
+    let text = report(&place, "");
+    for (rate, class) in points {
+        let failed: f64 = class["failed"].as_object().unwrap().values().map(number).sum();
+        let (done, unserved) = (number(&class["done"]), number(&class["unserved"]));
+        let offered = number(&class["offered"]) * measured(rate);
+        assert!((offered - (done + failed + unserved)).abs() < 0.5, "{rate}: {class}");
+        // Poisson arrivals: five standard deviations of chance.
+        let expected = rate * measured(rate);
+        assert!((offered - expected).abs() < 5.0 * expected.sqrt(), "{rate}: {offered} of {expected}");
+        let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{rate} "))).unwrap();
+        if rate > 1.05 * maximum {
+            assert!(line.ends_with("not met") && unserved > 0.0 && class["met"] == false, "{line}");
+        }
+        if rate < 0.95 * maximum {
+            assert!(!line.contains("not met") && unserved == 0.0 && class["met"] == true, "{line}");
+        }
+    }
+}
+
+#[test]
+fn response_counts_from_the_due_time_and_service_does_not() {
+    let place = Place::new("curve-response");
+    // One server of exactly 1 ms, offered 50 % at random times, waits as M/D/1 does: 0.5 ms on average.
+    let document = measured(&place, "sim:1,1ms,fixed --rate 500 --precision 1% --point-max 100s");
+    let points = open_points(&document);
+    let (response, service) = (number(&points[0].1["mean_us"]), number(&points[0].1["service"]["mean_us"]));
+    assert!((response - 1500.0).abs() < 75.0, "{response}");
+    // What waits within the device is in its service time; what waits to be issued would not be.
+    assert!((response - service).abs() < 1.0, "{service}");
+    let place = Place::new("curve-response-one");
+    let document = measured(&place, "sim:1,1ms,fixed --rate 500 --in-flight 1 --precision 1% --point-max 100s");
+    let points = open_points(&document);
+    let (response, service) = (number(&points[0].1["mean_us"]), number(&points[0].1["service"]["mean_us"]));
+    assert!((response - 1500.0).abs() < 75.0 && (service - 1000.0).abs() < 5.0, "{response} {service}");
+}
+
+#[test]
+fn a_stall_is_in_the_open_loop_and_hidden_from_the_closed_one() {
+    let place = Place::new("curve-stall");
+    let stalls = "sim:8,100us,stall=1s/10s --precision 0.1% --point-max 20s";
+    let open = measured(&place, &format!("{stalls} --rate 20k"));
+    let place = Place::new("curve-stall-closed");
+    let closed = measured(&place, &format!("{stalls} --depth 4"));
+    let p99 = |document: &Value| number(&document["points"][0]["classes"][0]["p99_us"]);
+    // A tenth of all arrivals meet the stall, and the latest tenth of those wait for 0.9 s of it.
+    assert!(p99(&open) > 800_000.0, "{}", p99(&open));
+    assert!(p99(&closed) < 1000.0, "{}", p99(&closed));
+}
+
+/// A csv without the one figure that is of this machine and not of the model.
+fn without_cpu(csv: &str) -> String {
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "cpu_us_per_io").unwrap();
+    let line = |line: &str| {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        cells[column] = "";
+        cells.join(",") + "\n"
+    };
+    csv.lines().map(line).collect()
+}
+
+#[test]
+fn reports_read_as_ever() {
+    for (name, arguments) in [
+        ("depth", "sim:8,100us --depth 1..64 --max-latency 500us"),
+        ("rate", "sim:8,100us --rate 10%..120%/22% --arrivals uniform"),
+        ("beside", "sim:8,100us --depth 2,4 --mix read=70,log=30 --background large:2 --pattern zipf:0.99"),
+        ("capped", "sim:8,100us,limit=2000/s --depth 1..16"),
+    ] {
+        let place = Place::new(&format!("curve-golden-{name}"));
+        measured(&place, arguments);
+        let text = report(&place, "").replace(env!("CARGO_PKG_VERSION"), "[version]");
+        common::golden(&format!("curve/{name}.txt"), &text);
+        let table = text.lines().skip(2).take_while(|line| !line.starts_with("max IOPS"));
+        table.for_each(|line| assert!(line.chars().count() <= 120, "{line}"));
+        common::golden(&format!("curve/{name}.csv"), &without_cpu(&report(&place, "--format csv")));
+    }
+}
