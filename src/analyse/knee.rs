@@ -88,8 +88,8 @@ pub struct Cap {
 /// The limit that throughput runs into, if it does: from the knee, or the load after it, up to the greatest load,
 /// throughput is the same within 1 % on either side or within its interval, and shows no trend of more; these are three
 /// loads or more that span a factor of four; and response time rises in proportion to load. A throttle looks so, and a
-/// fixed number of servers does; a device that tires under load, or still gains a little, does not. Points that are
-/// not known to 5 % prove nothing.
+/// fixed number of servers does; a device that tires under load, or still gains a little, does not. At
+/// least two of the points, a factor of two apart, are known to 5 %; one that is not must agree within its interval.
 ///
 /// The value is pooled over the level points by inverse variance, its error never less than their scatter gives
 /// (Birge, Physical Review 40, 1932).
@@ -108,6 +108,7 @@ fn level(points: &[Loaded]) -> Option<Cap> {
     const SPAN_MIN: f64 = 4.0;
     const LEVEL: f64 = 0.01;
     const KNOWN: f64 = 0.05;
+    const PROVEN_SPAN_MIN: f64 = 2.0;
     const PROPORTIONAL: f64 = 0.15;
     let (first, last) = (points.first()?, points.last()?);
     let loads = 1 + points.windows(2).filter(|two| two[0].load < two[1].load).count();
@@ -115,17 +116,18 @@ fn level(points: &[Loaded]) -> Option<Cap> {
         return None;
     }
     let (value, error) = pooled(points);
-    let is_level = |point: &Loaded| {
-        let half = point.throughput.interval().half_width();
-        half <= KNOWN * value && (point.throughput.value - value).abs() <= half.max(LEVEL * value)
-    };
+    let half = |point: &Loaded| point.throughput.interval().half_width();
+    let is_level = |point: &Loaded| (point.throughput.value - value).abs() <= half(point).max(LEVEL * value);
+    // A point that is known less well must agree with the others, and proves nothing.
+    let known: Vec<f64> = points.iter().filter(|point| half(point) <= KNOWN * value).map(|point| point.load).collect();
+    let proven = known.first().zip(known.last()).is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
     let is_proportional = |point: &Loaded| {
         let growth = (point.response / first.response) / (point.load / first.load);
         (growth - 1.0).abs() <= PROPORTIONAL
     };
     let (rise, rise_error) = rise(points);
     let no_trend = rise.abs() <= (LEVEL * value).max(t_quantile(f64::INFINITY) * rise_error);
-    if !no_trend || !points.iter().all(|point| is_level(point) && is_proportional(point)) {
+    if !proven || !no_trend || !points.iter().all(|point| is_level(point) && is_proportional(point)) {
         return None;
     }
     let degrees = points.iter().map(|point| point.throughput.degrees).sum();

@@ -154,6 +154,9 @@ const CPU_TOLERANCE: f64 = 0.95;
 /// Share of the median response time by which one in a hundred operations may be issued late.
 const DELAY_TOLERANCE: f64 = 0.5;
 
+/// Microseconds of lateness that no storage is fast enough to mind.
+const DELAY_LEAST_US: f64 = 10.0;
+
 /// Share by which Little's law may be off.
 const LITTLE_TOLERANCE: f64 = 0.01;
 
@@ -400,7 +403,7 @@ fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
     }
     let medians = class.scheduling_delay.zip(class.latency);
     if let Some((delay, response)) =
-        medians.filter(|(delay, response)| delay.p99_us > DELAY_TOLERANCE * response.p50_us)
+        medians.filter(|(delay, response)| delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US))
     {
         findings.push(Finding::doubt(
             "scheduling-delay",

@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 /// Columns of the names at the left.
 pub(super) const NAME_WIDTH: usize = 22;
+/// Columns of the names of the rows of latencies.
+const ROW_WIDTH: usize = 21;
 
 /// What a run found; none if it was made by another verb.
 #[must_use]
@@ -25,10 +27,9 @@ pub fn text(run: &Run, found: &Calibration) -> String {
     });
     let mut text = heading(run, &sizes, found.points.len());
     text.push_str(&limits(found));
-    text.push_str(&latencies(found));
-    text.push_str(&sustained(found));
-    text.push_str(&writes(found));
     text.push_str(&knee(&found.curve));
+    text.push_str(&sustained(found));
+    text.push_str(&latencies(found));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
     if run.cut {
@@ -54,118 +55,101 @@ pub(super) fn heading(run: &Run, workload: &str, points: usize) -> String {
     )
 }
 
+/// A line of the screen: a name, a figure, how well it is known, and what it is of.
+fn line(name: &str, figure: &str, known: &str, of: &str) -> String {
+    format!("{name:<NAME_WIDTH$} {figure:<12} {known:<9} {of}").trim_end().to_string() + "\n"
+}
+
+/// The figures that most people come for.
 fn limits(found: &Calibration) -> String {
     let mut text = String::new();
-    let mut line = |name: &str, figure: Option<String>, unit: &str, at: Option<String>| {
-        if let (Some(figure), Some(at)) = (figure, at) {
-            let _ = writeln!(text, "{name:<NAME_WIDTH$} {figure:>10} {unit:<4} {at}");
+    let mut rate = |name: &str, at: Option<AtLoad>, of: &str| {
+        if let Some(at) = at {
+            text.push_str(&line(name, &format!("{:.0}", at.iops.value), &plus_minus(at.iops), of));
         }
     };
-    let depth = |at: AtLoad| format!("at depth {}", at.depth);
-    let iops = |at: AtLoad| format!("{:.0}", at.iops.value);
-    let mb = |at: AtLoad| format!("{:.0}", at.mb_per_s.value);
-    let known = |estimate: Estimate, at: String| format!("{:<9} {at}", plus_minus(estimate));
-    line("max IOPS", found.maximum.map(iops), "", found.maximum.map(|at| known(at.iops, depth(at))));
-    line("max throughput", found.large.map(mb), "MB/s", found.large.map(|at| known(at.mb_per_s, depth(at))));
-    let stream = |at: AtLoad| known(at.mb_per_s, "one sequential stream, one read after the other".into());
-    line("one process", found.stream.map(mb), "MB/s", found.stream.map(stream));
+    let size = |at: Option<AtLoad>| at.map_or_else(String::new, |at| Bytes(at.io_bytes.into()).to_string());
+    let depth = |at: Option<AtLoad>| at.map_or(0, |at| at.depth);
+    let random = |at| format!("random, {}, at depth {}", size(at), depth(at));
+    rate("max IOPS", found.maximum, &random(found.maximum));
+    rate("max write IOPS", found.writes, &random(found.writes));
+    let mut throughput = |name: &str, at: Option<AtLoad>, of: &str| {
+        if let Some(at) = at {
+            text.push_str(&line(name, &format!("{:.0} MB/s", at.mb_per_s.value), &plus_minus(at.mb_per_s), of));
+        }
+    };
+    throughput("max throughput", found.large, &random(found.large));
+    let stream = format!("one sequential stream of {}, one read after the other", size(found.stream));
+    throughput("one process", found.stream, &stream);
     text
 }
 
 fn latencies(found: &Calibration) -> String {
-    let rows = [
-        ("latency at low load", found.low_load),
-        ("latency at the knee", found.at_knee),
-        ("large read, low load", found.large_low_load),
-        ("write, low load", found.write_low_load),
-        ("write, greatest load", found.writes),
-    ];
-    let mut text = format!("\n{:<NAME_WIDTH$} {:<22} {:<22} {:<22}\n", "", "p50", "p99", "p99.9");
-    for (name, at) in rows.into_iter().filter_map(|(name, at)| Some((name, at?))) {
+    let row = |name: &str, at: AtLoad, of: &str| {
         let [p50, p99, p999] = [at.p50_us, at.p99_us, at.p999_us].map(latency);
-        let _ = writeln!(text, "{name:<NAME_WIDTH$} {p50:<22} {p99:<22} {p999:<22} depth {}", at.depth);
-    }
-    text
-}
-
-fn sustained(found: &Calibration) -> String {
-    let sustained = &found.sustained;
-    let mut text = format!("\n{:<NAME_WIDTH$} ", format!("within {}", found.bound));
-    match (sustained.kept, sustained.kept_rate) {
-        (Some(at), Some(rate)) => {
-            let _ =
-                write!(text, "{rate}/s offered at random times were all served in time, p99 {}", latency(at.p99_us));
-        }
-        _ => text.push_str("no offered rate was served in time"),
-    }
-    if let Some(rate) = sustained.broken_rate {
-        let _ = write!(text, "; {rate}/s were not");
-    }
-    text.push('\n');
-    if let Some(closed) = sustained.closed {
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} with a constant number outstanding: {:.0} IOPS {} at depth {}",
-            "",
-            closed.iops.value,
-            plus_minus(closed.iops),
-            closed.depth
-        );
-    }
-    text
-}
-
-fn writes(found: &Calibration) -> String {
-    let mut text = String::new();
-    if let Some(at) = found.writes {
-        let _ = writeln!(
-            text,
-            "\n{:<NAME_WIDTH$} {:>10.0} IOPS {} at depth {}",
-            "max random writes",
-            at.iops.value,
-            plus_minus(at.iops),
-            at.depth
-        );
+        let row = format!("  {name:<ROW_WIDTH$} {p50:<24} {p99:<24} {p999:<24} {of}");
+        row.trim_end().to_string() + "\n"
+    };
+    let rows = [
+        ("low load", found.low_load),
+        ("the knee", found.at_knee),
+        ("large, low load", found.large_low_load),
+        ("writes, low load", found.write_low_load),
+        ("writes, most", found.writes),
+    ];
+    let mut text = format!("\nlatency, 95 % interval  {:<24} {:<24} {}\n", "p50", "p99", "p99.9");
+    for (name, at) in rows.into_iter().filter_map(|(name, at)| Some((name, at?))) {
+        text.push_str(&row(name, at, &format!("depth {}", at.depth)));
     }
     for log in &found.log_writes {
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} {:>10.0} /s   {} p50 {}, p99 {}",
-            format!("log writes of {}", Bytes(log.bytes.into())),
-            log.at.iops.value,
-            plus_minus(log.at.iops),
-            latency(log.at.p50_us),
-            latency(log.at.p99_us)
-        );
+        let name = format!("log, {}", Bytes(log.bytes.into()));
+        text.push_str(&row(&name, log.at, &format!("{:.0}/s {}", log.at.iops.value, plus_minus(log.at.iops))));
     }
     text
 }
 
-/// The knee of a closed loop's curve, and what else its shape says; empty if it has none.
+/// The greatest rate that was offered and served within the bound.
+fn sustained(found: &Calibration) -> String {
+    let sustained = &found.sustained;
+    let not = sustained.broken_rate.map_or_else(String::new, |rate| format!("; {rate}/s was not"));
+    let mut text = match (sustained.kept, sustained.kept_rate) {
+        (Some(at), Some(rate)) => {
+            let served = format!("offered at random times, all served: p99 {}{not}", latency(at.p99_us));
+            line(&format!("within {}", found.bound), &format!("{rate}/s"), "", &served)
+        }
+        _ => line(&format!("within {}", found.bound), "none", "", &format!("no offered rate was served{not}")),
+    };
+    if let Some(closed) = sustained.closed {
+        let of = format!("with a constant {} outstanding", closed.depth);
+        text.push_str(&line("", &format!("{:.0} IOPS", closed.iops.value), &plus_minus(closed.iops), &of));
+    }
+    text
+}
+
+/// The knee, and what two theories say of it.
 pub(super) fn knee(curve: &CurveFacts) -> String {
     let Some(knee) = curve.knee else { return String::new() };
-    let mut text =
-        format!("\n{:<NAME_WIDTH$} depth {}: beyond it latency grows and throughput does not", "knee", knee.load);
-    if !knee.bounded_above {
-        text.push_str(" (none was reached: throughput still rose at the greatest depth)");
-    }
-    text.push('\n');
+    let reached = if knee.bounded_above {
+        "beyond it latency grows and throughput does not"
+    } else {
+        "not reached: throughput still rose at the greatest depth"
+    };
+    let mut text = line("knee", &format!("depth {}", knee.load), "", reached);
+    let mut second = |what: &str| text.push_str(&line("", "", "", what));
     if let Some(asymptotes) = knee.asymptotes {
-        let _ = writeln!(text, "{:<NAME_WIDTH$} the asymptotes of throughput cross at depth {asymptotes:.1}", "");
+        second(&format!("the asymptotes of throughput cross at depth {asymptotes:.1}"));
     }
     if let Some(law) = curve.usl.filter(|law| law.fits) {
         let peak = law.peak.map_or_else(
             || "no peak".to_string(),
             |peak| format!("a peak of {:.0} IOPS at depth {:.0}", peak.throughput, peak.load),
         );
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} the Universal Scalability Law fits within {:.0} %: contention {:.3}, coherency {:.2e}, {peak}",
-            "",
+        second(&format!(
+            "the Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {:.1e}, {peak}",
             law.greatest_residual * 100.0,
             law.sigma,
             law.kappa
-        );
+        ));
     }
     text
 }
@@ -179,14 +163,30 @@ pub fn plus_minus(estimate: Estimate) -> String {
     }
 }
 
-/// `52.1us [51.8, 52.3]`, the interval where it is known.
+/// `468us [455, 479]`: the interval where it is known, in the unit of the figure.
 #[must_use]
 pub fn latency(estimate: Estimate) -> String {
-    let time = |us: f64| Nanos::from_secs_f64(us / 1e6);
-    match estimate.interval {
-        None => time(estimate.value).to_string(),
-        Some(Interval { low, high }) => format!("{} [{}, {}]", time(estimate.value), time(low), time(high)),
-    }
+    let figure = Nanos::from_secs_f64(estimate.value / 1e6).to_string();
+    let Some(Interval { low, high }) = estimate.interval else { return figure };
+    let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let one = match unit {
+        "ns" => 1e-3,
+        "us" => 1.0,
+        "ms" => 1e3,
+        _ => 1e6,
+    };
+    format!("{figure} [{}, {}]", digits(low / one), digits(high / one))
+}
+
+/// Three significant digits, and all that stand before the point.
+fn digits(value: f64) -> String {
+    let decimals = match value {
+        small if small < 0.9995 => 3,
+        small if small < 9.995 => 2,
+        small if small < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
 }
 
 /// The row of `DBA_RSRC_IO_CALIBRATE` that this run would leave: whole numbers, the latency in milliseconds, at the

@@ -3,7 +3,7 @@
 use super::calibration::{self, NAME_WIDTH, plus_minus};
 use super::chart::{self, Mark, Series};
 use super::table;
-use crate::analyse::{ClassSummary, CurveResult, Interval, LatencySummary, PointSummary, curve};
+use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, curve};
 use crate::model::{Arrivals, Bytes, Nanos, Ratio, Step};
 use crate::plan::curve::Loads;
 use crate::plan::{CurveRequest, Search};
@@ -202,35 +202,11 @@ fn times<const N: usize>(latency: Option<LatencySummary>, of: fn(&LatencySummary
     }
 }
 
-/// `468us [455, 479]`: the interval in the unit of the figure.
+/// `468us [455, 479]`.
 fn p99(class: &ClassSummary) -> String {
-    let Some(latency) = class.latency else { return "-".into() };
-    let known = class.confidence.and_then(|confidence| confidence.p99_us);
-    let figure = time(latency.p99_us).to_string();
-    match known {
-        None => figure,
-        Some(Interval { low, high }) => {
-            let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let one = match unit {
-                "ns" => 1e-3,
-                "us" => 1.0,
-                "ms" => 1e3,
-                _ => 1e6,
-            };
-            format!("{figure} [{}, {}]", digits(low / one), digits(high / one))
-        }
-    }
-}
-
-/// Three significant digits, and all that stand before the point.
-fn digits(value: f64) -> String {
-    let decimals = match value {
-        small if small < 0.9995 => 3,
-        small if small < 9.995 => 2,
-        small if small < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
+    let interval = class.confidence.and_then(|confidence| confidence.p99_us);
+    let estimate = |latency: LatencySummary| Estimate { value: latency.p99_us, interval };
+    class.latency.map_or_else(|| "-".into(), |latency| calibration::latency(estimate(latency)))
 }
 
 fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
