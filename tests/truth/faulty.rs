@@ -6,11 +6,14 @@
 //! at once.
 
 use super::device::{Behaviour, Device, real_time};
-use super::{assert_close, engine, measure, reads};
-use crate::common::{Missing, Place, test};
+use super::{assert_close, engine, measure, reads, rigel};
+use crate::common::{Missing, Place, need, test, text};
 use rigel::analyse::{PointSummary, summarise};
 use rigel::model::{Arrivals, Layout, Load, MIB, Nanos, Pattern, Until, WarmUp};
 use rigel::record::{End, PointRecord, Window};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SIZE: u64 = 64 * MIB;
@@ -196,4 +199,53 @@ fn as_many_are_served_at_once_as_there_are_servers() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn fio_finds_the_same_rate_and_the_same_p99_from_the_jobs_of_a_curve() {
+    undisturbed("fio_finds_the_same_rate_and_the_same_p99_from_the_jobs_of_a_curve", |place| {
+        let _alone = one_at_a_time();
+        need("fio", &["--version"])?;
+        // Times that a busy machine adds little to; and p99 lies well among the slow ones.
+        let slow = (0.03, Nanos::from_millis(30));
+        let behaviour = Behaviour { servers: 4, slow, ..Behaviour::fixed(Nanos::from_millis(10)) };
+        let device = Device::mount(place, SIZE, behaviour)?;
+        // The two do not measure at the same time, and what a hypervisor takes meanwhile falls on one of them: what
+        // differs by chance agrees on another try, and what differs by its nature never does.
+        let mut differ = Vec::new();
+        for attempt in 0..3 {
+            differ = compared_with_fio(place, &device, &place.0.join(format!("run-{attempt}")))?;
+            if differ.is_empty() {
+                return Ok(());
+            }
+        }
+        panic!("{differ:?}");
+    });
+}
+
+/// What differs by more than 5 % between our curve of a device and fio's runs of the jobs printed from it.
+fn compared_with_fio(place: &Place, device: &Device, run: &Path) -> Result<Vec<String>, Missing> {
+    let arguments = ["curve", text(&device.path), "--depth", "1,2,4", "--engine", "uring", "--point-max", "4s"];
+    let made = rigel(&[&arguments[..], &["--out", text(run), "--no-progress", "--json"]].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let ours: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
+    let mut differ = Vec::new();
+    for (point, depth) in ours["points"].as_array().unwrap().iter().zip([1, 2, 4]) {
+        let job = rigel(&["report", text(run), "--emit-fio", &format!("depth:{depth}")]);
+        let path = place.0.join("job.fio");
+        fs::write(&path, &job.stdout).unwrap();
+        let output = need("fio", &["--output-format=json", text(&path)])?;
+        let theirs: Value = serde_json::from_str(&output[output.find('{').unwrap()..]).unwrap();
+        let (theirs, ours) = (&theirs["jobs"][0]["read"], &point["classes"][0]);
+        let p99 = number(&theirs["lat_ns"]["percentile"]["99.000000"]) / 1e3;
+        for (what, ours, theirs) in
+            [("IOPS", number(&ours["iops"]), number(&theirs["iops"])), ("p99 in us", number(&ours["p99_us"]), p99)]
+        {
+            if (ours / theirs - 1.0).abs() > 0.05 {
+                differ.push(format!("{what} at depth {depth}: {ours}, and fio has {theirs}"));
+            }
+        }
+    }
+    Ok(differ)
 }
