@@ -17,6 +17,7 @@ POSTGRES := $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POSTGRES)
 CARGO := cargo
 HOST := x86_64-unknown-linux-gnu
+STAMP := $(shell date +%Y%m%d_%H%M%S)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 PROGRAM := target/release/rigel
 DIST = dist/rigel-$(VERSION)-x86_64-linux
@@ -28,19 +29,19 @@ export CARGO_TERM_COLOR := never
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench dist install clean
+.PHONY: help build demo test lint fmt bench bench-searches dist install clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 build: ## Build the program: target/release/rigel
 	@scripts/setup.sh build
 	$(CARGO) build --release --locked
 
-demo: build ## Build, then measure the current disk on a scratch file: under two minutes
+demo: build ## Build, then find out what the current disk can do, on a scratch file: under three minutes
 	@mkdir -p $(DEMO_OUT)
-	$(PROGRAM) orion -run simple -num_disks 1 -duration 5 -testname $(DEMO_OUT)/orion \
-		--target $(DEMO_TARGET) --scratch-size 1GiB
+	$(PROGRAM) calibrate $(DEMO_TARGET) --scratch-size 4GiB --out $(DEMO_OUT)/calibrate_$(STAMP)
+	$(PROGRAM) advise $(DEMO_OUT)/calibrate_$(STAMP) --for postgres
 
 test: lint ## Every test, lint and check of the documents: what decides whether a change lands
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --quiet
@@ -59,6 +60,10 @@ fmt: ## Format the sources
 bench: ## Side by side with fio: docs/performance.md
 	@scripts/setup.sh bench
 	$(CARGO) bench --locked --bench against_fio -- $(PARTS) $(ARGS)
+
+bench-searches: ## Time to max IOPS, repeatability, the pacer's lateness: docs/performance.md
+	@scripts/setup.sh bench
+	$(CARGO) bench --locked --bench searches -- $(PARTS) $(ARGS)
 
 dist: ## Build dist/: one static file that runs on any x86-64 Linux
 	@scripts/setup.sh build

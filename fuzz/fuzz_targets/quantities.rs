@@ -1,8 +1,8 @@
-//! Sizes, durations, shares and models: what is read is printed in a form that is read as the same.
+//! Sizes, durations, shares, bounds, patterns and models: what is read is printed in a form that is read as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::model::{Bytes, Nanos, Ratio, SimSpec};
+use rigel::model::{Bound, Bytes, Nanos, Pattern, Ratio, SimSpec};
 
 fuzz_target!(|text: &str| {
     let _ = text.parse::<Ratio>();
@@ -11,6 +11,14 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(bytes) = text.parse::<Bytes>() {
         assert_eq!(bytes.exact().parse(), Ok(bytes));
+    }
+    if let Ok(bound) = text.parse::<Bound>() {
+        // A quantile goes through percent, and so through rounding.
+        let again: Bound = bound.to_string().parse().unwrap();
+        assert!(again.latency == bound.latency && (again.quantile - bound.quantile).abs() < 1e-6);
+    }
+    if let Ok(pattern) = text.parse::<Pattern>() {
+        assert_eq!(pattern.to_string().parse(), Ok(pattern));
     }
     if let Ok(spec) = text.parse::<SimSpec>() {
         assert_eq!(spec.to_string().trim_start_matches("sim:").parse(), Ok(spec));
