@@ -3,7 +3,7 @@
 //!
 //! Each is a [`Finding`] with its evidence and its cure. What concerns one point alone stands with its summary.
 
-use super::calibration::CurveFacts;
+use super::calibration::{CurveFacts, curve_facts};
 use super::doubts::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
@@ -149,6 +149,16 @@ pub(super) fn doubts(
     found
 }
 
+/// What is doubtful about a matrix of small and large loads as a whole: credit that ran out, and a cap on the small
+/// loads that had nothing beside them.
+#[must_use]
+pub fn doubts_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
+    const TOLERANCE: f64 = 0.02;
+    let alone = points.iter().filter(|point| point.step == Step::Cell && point.large == 0);
+    let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
+    ran_out(records).into_iter().chain(capped(points, &curve)).collect()
+}
+
 /// The hard limit that throughput runs into, with what tells a throttle from a device that is busy: under a throttle
 /// half of the I/Os are done much faster than Little's law makes the mean, because they wait in turns.
 fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
@@ -199,9 +209,15 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     })
 }
 
-/// A step down within a point, from one level to another that lasts: what was granted for a while, and is used up.
+/// A step down within a point, from one level to another that no later point gets beyond: what was granted for a
+/// while, and is used up. Where later ones do, somebody else's load came and went.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
-    records.iter().find_map(|record| {
+    const LASTS: f64 = 1.15;
+    let rate_of = |record: &PointRecord| {
+        let seconds = record.measured.as_secs_f64();
+        record.streams.first().map_or(0.0, |stream| stream.total().done as f64 / seconds.max(f64::MIN_POSITIVE))
+    };
+    records.iter().enumerate().find_map(|(index, record)| {
         // Windows tell of when operations were due: of a rate that was not met the last ones were never served.
         let stream = record.streams.first().filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
         let whole = record.whole_windows();
@@ -209,12 +225,15 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
             (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum::<u64>() as f64).collect();
         let step = step_down(&counts)?;
         let rate = |count: f64| count / record.window.as_secs_f64();
+        let length = |record: &PointRecord| record.streams.first().map(|stream| stream.length);
+        let mut later = records[index + 1..].iter().filter(|later| length(later) == length(record)).peekable();
+        let lasts = later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = record.window.as_secs_f64() * step.at as f64;
-        Some(Finding::doubt(
+        lasts.then(|| Finding::doubt(
             "burst-credit",
             format!(
-                "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and stayed there: credit for bursts \
-                 has run out",
+                "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point got beyond: credit \
+                 for bursts has run out",
                 record.coordinates,
                 rate(step.before),
                 rate(step.after)

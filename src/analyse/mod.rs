@@ -32,7 +32,7 @@ pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use curve::{CurveResult, curve};
 pub use difference::{Change, Figure, Judgement};
 pub use doubts::doubts;
-pub use honesty::{CacheTest, answers_from_cache};
+pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix};
 pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use quantile::{Quantile, precise};

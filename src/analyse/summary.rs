@@ -170,7 +170,8 @@ impl PointSummary {
     /// True for the closed loop of this many small I/Os, a depth as analysis has it.
     #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
-        self.step == Step::Depth && (f64::from(self.small) - load).abs() < 0.5
+        let closed = self.step == Step::Depth || self.step == Step::Cell && self.large == 0;
+        closed && (f64::from(self.small) - load).abs() < 0.5
     }
 }
 

@@ -1,5 +1,6 @@
 //! The report for programs: JSON and csv.
 
+use super::table;
 use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise, summarise_within};
 use crate::model::{Finding, Host, TargetFacts};
 use crate::plan::Search;
@@ -36,7 +37,8 @@ pub fn json(run: &Run) -> String {
     let points: Vec<PointSummary> = run.latest().iter().map(|record| summarise_within(record, bound)).collect();
     let (calibration, curve) = (super::calibration::of(run), super::curve::of(run));
     let of_calibration = calibration.iter().flat_map(|found| &found.findings);
-    let of_run = of_calibration.chain(curve.iter().flat_map(|found| &found.findings));
+    let of_matrix = table::doubts_of_run(run, &points);
+    let of_run = of_calibration.chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
     let of_points = points.iter().flat_map(|point| &point.findings);
     let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
     let report = Report {

@@ -1,7 +1,8 @@
 //! The report for people: one screen of text.
 
-use crate::analyse::{ClassSummary, PointSummary, summarise};
+use crate::analyse::{ClassSummary, PointSummary, doubts_of_matrix, summarise};
 use crate::model::{Bytes, Finding, Nanos, Severity, Target};
+use crate::plan::Search;
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -27,11 +28,22 @@ pub fn text(run: &Run) -> String {
     text.push('\n');
     text.push_str(&coverage(&summaries));
     text.push_str(&witness(&summaries));
-    text.push_str(&findings(header.findings.iter().chain(summaries.iter().flat_map(|summary| &summary.findings))));
+    let of_run = doubts_of_run(run, &summaries);
+    let of_points = summaries.iter().flat_map(|summary| &summary.findings);
+    text.push_str(&findings(header.findings.iter().chain(&of_run).chain(of_points)));
     if run.cut {
         text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
     }
     text
+}
+
+/// What is doubtful about a matrix as a whole; nothing of a search, which has its own.
+#[must_use]
+pub fn doubts_of_run(run: &Run, points: &[PointSummary]) -> Vec<Finding> {
+    match Search::of(&run.header.plan) {
+        Some(_) => Vec::new(),
+        None => doubts_of_matrix(&run.latest(), points),
+    }
 }
 
 /// A line for every class of every point.
