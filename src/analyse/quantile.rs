@@ -27,7 +27,8 @@ pub struct Quantile {
     pub band: Band,
     /// With 95 % confidence, to the outer edges of its buckets. None with fewer than
     /// [`BATCHES_MIN`](super::BATCHES_MIN) windows, or where even the greatest value measured lies below the true
-    /// quantile with a chance of over 2.5 %, as in fewer than 3.7 / (1 - `q`) operations; likewise the least.
+    /// quantile with a chance of over 2.5 %, as in fewer than 3.7 / (1 - `q`) operations; likewise the least. Nor is
+    /// there one where windows differ so much that nothing between the least and the greatest value can be told.
     pub interval: Option<Interval>,
 }
 
@@ -65,6 +66,10 @@ fn interval(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Opti
     let mut half = t_quantile(spread.degrees) * spread.error * residuals.len() as f64 / count;
     if q.min(1.0 - q) * count < BEYOND_MIN {
         half = half.max(t_quantile(f64::INFINITY) * (q * (1.0 - q) / count).sqrt());
+    }
+    // Windows that differ so much that the least and the greatest value are all that can be said.
+    if half >= q {
+        return None;
     }
     let low = all.quantile((q - half).max(0.0))?.low;
     let high = all.quantile((q + half).min(1.0))?.high;

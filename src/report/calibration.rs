@@ -163,11 +163,11 @@ pub fn plus_minus(estimate: Estimate) -> String {
     }
 }
 
-/// `468us [455, 479]`: the interval where it is known, in the unit of the figure.
+/// `468us [455, 479]`: the interval in the unit of the figure; `468us [?]` where it is not known.
 #[must_use]
 pub fn latency(estimate: Estimate) -> String {
     let figure = Nanos::from_secs_f64(estimate.value / 1e6).to_string();
-    let Some(Interval { low, high }) = estimate.interval else { return figure };
+    let Some(Interval { low, high }) = estimate.interval else { return format!("{figure} [?]") };
     let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let one = match unit {
         "ns" => 1e-3,
