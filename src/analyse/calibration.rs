@@ -166,7 +166,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         bound: bound.to_string(),
         low_load: at(shallow(Step::Depth)),
         at_knee: curve.knee.and_then(|knee| at(depth(knee.load))),
-        maximum: at(greatest(Step::Depth)),
+        maximum: at(greatest(Step::Depth)).map(|at| pooled(at, curve.cap)),
         large: at(greatest(Step::Large)),
         large_low_load: at(shallow(Step::Large)),
         stream: at(of(Step::Stream).next()),
@@ -179,6 +179,13 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         findings,
         points,
     }
+}
+
+/// Of points that are level the greatest is so by chance: then the maximum is what all of them show.
+fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
+    let Some(cap) = cap else { return at };
+    let iops = Estimate { value: cap.throughput, interval: Some(cap.interval) };
+    AtLoad { iops, mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6), ..at }
 }
 
 /// What was offered and met, and what was not, in the first class of these points.

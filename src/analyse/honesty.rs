@@ -53,8 +53,13 @@ pub struct WorkingSet {
 /// answers them.
 #[must_use]
 pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
+    // A handful of operations has a median that says nothing.
+    const OPERATIONS_MIN: u64 = 500;
     let median = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
-    median(part).zip(median(whole)).is_some_and(|(part, whole)| part < FASTER * whole)
+    let Some((fast, slow)) = median(part).zip(median(whole)) else { return false };
+    let known = whole.confidence.and_then(|confidence| confidence.p50_us);
+    let apart = known.is_none_or(|interval| fast < interval.low);
+    part.done.min(whole.done) >= OPERATIONS_MIN && apart && fast < FASTER * slow
 }
 
 impl CacheTest {
@@ -145,6 +150,12 @@ pub(super) fn doubts(
     found.extend(capped(points, curve));
     found.extend(drifted(points));
     found.extend(unfitted(curve));
+    found.extend(
+        [(Step::Large, "large reads"), (Step::Write, "writes")]
+            .map(|(step, name)| unreached(points, step, name))
+            .into_iter()
+            .flatten(),
+    );
     found.extend(imprecise(points, precision));
     found
 }
@@ -271,8 +282,26 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
     let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
     let (before, after) = (mean(early), mean(late));
     let level = |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
-    let is_step = before >= STEP * after && level(early, before) && level(late, after);
+    // Nothing at all is a stall, not what is left without credit.
+    let is_step = after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
     is_step.then_some(StepDown { at, before, after })
+}
+
+/// A search that ended at the greatest depth it may try, with throughput still rising.
+fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
+    const GAIN: f64 = 1.02;
+    let of_step = points.iter().filter(|point| point.step == step);
+    let mut loads: Vec<(u32, f64)> =
+        of_step.filter_map(|point| Some((point.small.max(point.large), point.classes.first()?.iops))).collect();
+    loads.sort_by_key(|(depth, _)| *depth);
+    let [.., (_, before), (depth, last)] = loads[..] else { return None };
+    (last > GAIN * before).then(|| {
+        Finding::doubt(
+            "not-reached",
+            format!("throughput of {name} still rose at depth {depth}, the greatest that was tried: there is more"),
+            "measure greater depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
+        )
+    })
 }
 
 /// A law that does not describe the curve is no second opinion.
@@ -295,7 +324,8 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
         let class = point.classes.first().filter(|_| reaches)?;
         class.rate().precision().map(|known| (known, point.coordinates()))
     };
-    let mut wide: Vec<_> = points.iter().filter_map(known).filter(|(known, _)| *known > precision.get()).collect();
+    let mut wide: Vec<_> =
+        points.iter().filter_map(known).filter(|(known, _)| known.is_finite() && *known > precision.get()).collect();
     wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (worst, at) = *wide.first()?;
     Some(Finding {

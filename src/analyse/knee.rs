@@ -48,14 +48,17 @@ impl Knee {
 }
 
 /// The knee of a curve, its points in any order: the least load whose throughput is not below the greatest by more
-/// than `tolerance` (0.02 for 2 %), or not below the greatest's 95 % interval, whichever lies lower. None if no
+/// than `tolerance` (0.02 for 2 %), or not below the greatest's 95 % interval, whichever lies lower; but never
+/// below nine tenths of it. None if no
 /// point has a throughput above zero.
 #[must_use]
 pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
+    const LEAST: f64 = 0.9;
     let points = sorted(points);
     let greatest = points.iter().max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
     let maximum = greatest.throughput;
-    let enough = maximum.interval().low.min((1.0 - tolerance) * maximum.value);
+    // However little is known of the maximum, a tenth less is not as good.
+    let enough = maximum.interval().low.min((1.0 - tolerance) * maximum.value).max(LEAST * maximum.value);
     let at = points.iter().position(|point| point.throughput.value >= enough)?;
     let knee = points[at];
     // On a level curve response time grows as load does (Little's law); half of that is more than chance.

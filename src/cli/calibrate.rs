@@ -16,27 +16,27 @@ pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
     /// The database's block [default: 8KiB, or that of --as]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
     /// Response time that a sustained rate must keep, such as 2ms, 500us@p99.9; a bare number is ms [default: 20ms@p99]
-    #[arg(long, value_name = "LATENCY[@QUANTILE]")]
+    #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
     /// How well figures are to be known: half the 95 % interval, as a share
-    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: Ratio,
     /// The longest that a point is measured, precise or not
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: Nanos,
     /// Block size and manner of reading of this database
-    #[arg(long = "as", value_name = "DATABASE", value_enum)]
+    #[arg(long = "as", value_name = "DATABASE", value_enum, conflicts_with = "resume")]
     like: Option<Database>,
     /// Measures random writes and log writes too; needs --destroy for what Rigel did not make
-    #[arg(long, conflicts_with = "read_only")]
+    #[arg(long, conflicts_with_all = ["read_only", "resume"])]
     write: bool,
     /// Reads only, which is so anyway
     #[arg(long)]
     read_only: bool,
-    /// Depth at which the search goes on after depth 1; more disks, more depth. The result does not depend on it
+    /// Depth at which the search goes on after depth 1; more disks, more depth
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     num_disks: u32,
     /// Prints the row that `DBA_RSRC_IO_CALIBRATE` would have
@@ -87,7 +87,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
     measuring::refuse_incomplete(&run, stopped, &directory)?;
-    Ok(if args.max_latency.is_some() && found.sustained.kept.is_none() { 3 } else { 0 })
+    let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
+    Ok(if asked && found.sustained.kept.is_none() { 3 } else { 0 })
 }
 
 impl CalibrateArgs {
@@ -108,6 +109,7 @@ impl CalibrateArgs {
             point_most: self.point_max,
             num_disks: self.num_disks,
             writes: self.write,
+            bound_given: self.max_latency.is_some(),
             ..default
         })
     }

@@ -51,6 +51,12 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     if !slower.certain.is_empty() {
         return Ok(3);
     }
+    if let Some(broken) = subjects.iter().find(|subject| !subject.whole || subject.doubts.contains_key("failures")) {
+        return Err(Error::failed(
+            format!("{} is not whole, or I/Os failed in it: that nothing is slower in it means nothing", broken.name),
+            "go on with it by --resume, or measure again",
+        ));
+    }
     // A step of a build that passes because nothing could be judged would pass for ever.
     if found.verdicts.iter().any(|verdict| verdict.judged == 0) {
         return Err(Error::failed(

@@ -21,6 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// What a run that is gone on with has from its beginning.
+const RESUMED: [&str; 9] =
+    ["targets", "out", "scratch_size", "engine", "keep", "buffered", "allow_holes", "workers", "seed"];
+
 /// Engines that can be asked for.
 pub(super) const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
 
@@ -56,7 +60,7 @@ pub(super) struct MeasuringArgs {
     #[arg(long)]
     pub(super) json: bool,
     /// Goes on with the run in this directory, as it was asked for then
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["targets", "out", "scratch_size", "engine"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = RESUMED)]
     pub(super) resume: Option<PathBuf>,
     /// Threads that make I/O, at least; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]

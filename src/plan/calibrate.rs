@@ -30,6 +30,9 @@ const PASS_MAX: u64 = 128 * MIB;
 /// By how much each working set is larger than the one before.
 const GROWTH: u64 = 4;
 
+/// Working sets are read whole once: beyond this that would take longer than all else.
+const WORKING_SET_MAX: u64 = 8 << 30;
+
 /// Depths measured between the doublings, round the knee and round the bound each.
 const REFINEMENTS: usize = 3;
 
@@ -67,6 +70,9 @@ pub struct CalibrateRequest {
     pub depth_max: u32,
     /// Random writes, and log writes, are measured too.
     pub writes: bool,
+    /// The bound was asked for, and not the usual one taken.
+    #[serde(default)]
+    pub bound_given: bool,
 }
 
 /// The points so far, and what they mean for the next one.
@@ -86,6 +92,7 @@ impl CalibrateRequest {
         num_disks: 1,
         depth_max: 256,
         writes: false,
+        bound_given: false,
     };
 
     /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
@@ -139,6 +146,14 @@ impl CalibrateRequest {
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         self.point_most.plus(WARM_UP.most).as_secs_f64()
+    }
+
+    /// The depth that the search tries after `depth`. However many disks there are said to be, it begins low enough to
+    /// find a knee below them.
+    fn deeper(&self, depth: u32) -> u32 {
+        const FIRST_MAX: u32 = 16;
+        let next = if depth == 1 { self.num_disks.clamp(2, FIRST_MAX) } else { depth.saturating_mul(2) };
+        next.min(self.depth_max)
     }
 
     /// Bytes of the part that is read twice: whole large I/Os, none in a volume that is too small to tell anything.
@@ -269,11 +284,8 @@ impl<'a> Done<'a> {
         });
         let (bytes, class) = sets.max_by_key(|(bytes, _)| *bytes)?;
         let next = bytes.max(first) * GROWTH;
-        (crate::analyse::answers_from_cache(class, whole) && next <= usable / 2).then_some(Coordinates {
-            small: 1,
-            large: 0,
-            step: Step::Within(next),
-        })
+        (crate::analyse::answers_from_cache(class, whole) && next <= (usable / 2).min(WORKING_SET_MAX))
+            .then_some(Coordinates { small: 1, large: 0, step: Step::Within(next) })
     }
 
     /// Depth 1, then doubling from the first depth asked for, until two doublings in turn gained nothing.
@@ -290,8 +302,7 @@ impl<'a> Done<'a> {
             if rising.without_gain >= 2 || next >= self.request.depth_max {
                 return None;
             }
-            next = if next == 1 { self.request.num_disks.max(2) } else { next.saturating_mul(2) };
-            next = next.min(self.request.depth_max);
+            next = self.request.deeper(next);
             if let wanted @ Some(_) = self.unless_done(depth(next)) {
                 return wanted;
             }
@@ -355,8 +366,7 @@ impl<'a> Done<'a> {
             if depth >= self.request.depth_max {
                 break;
             }
-            depth = if depth == 1 { self.request.num_disks.max(2) } else { depth.saturating_mul(2) };
-            depth = depth.min(self.request.depth_max);
+            depth = self.request.deeper(depth);
         }
         count
     }
@@ -376,20 +386,31 @@ impl<'a> Done<'a> {
         // Where not even depth 1 keeps the bound, a load that is mostly idle may.
         let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
         let limit = if best > 0.0 { best } else { lowest };
-        let (mut low, mut high, mut tried) = (0.0f64, limit, 0);
+        let (mut low, mut high, mut tried, mut missed) = (0.0f64, limit, 0, 0);
         for point in self.points {
             let (Step::Rate(rate), Some(class)) = (point.step, point.classes.first()) else { continue };
+            if !class.failed.is_empty() {
+                // Where I/Os fail, no rate is served in full.
+                return None;
+            }
             tried += 1;
-            let rate = rate as f64;
-            if class.sustained() { low = low.max(rate) } else { high = high.min(rate) }
+            if class.sustained() {
+                low = low.max(rate as f64);
+            } else {
+                missed += 1;
+                high = high.min(rate as f64);
+            }
         }
         let next = match (tried, low) {
             (0, _) => 0.9 * high,
-            (_, low) if low <= 0.0 => 0.7 * high,
+            (1, low) if low <= 0.0 => 0.7 * high,
+            (_, low) if low <= 0.0 => 0.5 * high,
             _ => f64::midpoint(low, high),
         };
-        let open = limit.is_finite() && tried < RATES && high - low > RATE_GAP * high;
-        let in_flight = self.knee_depth()?.saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
+        // Down to a small part of what a closed loop does, until one is kept; then a few more.
+        let most = if low > 0.0 { RATES.max(missed + RATES / 2) } else { 2 * RATES };
+        let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
+        let in_flight = self.knee_depth().unwrap_or(1).saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
         let rate = rounded(next);
         (open && rate > 0)
             .then_some(Coordinates { small: in_flight, large: 0, step: Step::Rate(rate) })

@@ -1,9 +1,10 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
 use super::table;
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Interval, calibration};
-use crate::model::{Bytes, Nanos, Severity, Target};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Interval, Peak, PointSummary, calibration};
+use crate::model::{Bytes, Finding, Nanos, Severity, Step, Target};
 use crate::plan::Search;
+use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -16,7 +17,17 @@ const ROW_WIDTH: usize = 21;
 #[must_use]
 pub fn of(run: &Run) -> Option<Calibration> {
     let Search::Calibrate(request) = Search::of(&run.header.plan)? else { return None };
-    Some(calibration(&run.latest(), request.bound, request.precision))
+    let records = run.latest();
+    let mut found = calibration(&records, request.bound, request.precision);
+    let ended = records.iter().all(|record| record.end == End::Complete);
+    if !ended || request.next(run.header.facts.usable.0, 0, &found.points).is_some() {
+        found.findings.insert(0, Finding::doubt(
+            "incomplete",
+            "the run ended before it was through: figures are of what was measured until then, and more may be to come",
+            "go on with it by `rigel calibrate --resume` and its directory",
+        ));
+    }
+    Some(found)
 }
 
 /// The screen: the figures with their intervals, then what is doubtful.
@@ -112,12 +123,19 @@ fn latencies(found: &Calibration) -> String {
 fn sustained(found: &Calibration) -> String {
     let sustained = &found.sustained;
     let not = sustained.broken_rate.map_or_else(String::new, |rate| format!("; {rate}/s was not"));
-    let mut text = match (sustained.kept, sustained.kept_rate) {
-        (Some(at), Some(rate)) => {
-            let served = format!("offered at random times, all served: p99 {}{not}", latency(at.p99_us));
-            line(&format!("within {}", found.bound), &format!("{rate}/s"), "", &served)
-        }
-        _ => line(&format!("within {}", found.bound), "none", "", &format!("no offered rate was served{not}")),
+    let name = format!("within {}", found.bound);
+    let mut text = if let (Some(at), Some(rate)) = (sustained.kept, sustained.kept_rate) {
+        let served = format!("offered at random times and served: p99 {}{not}", latency(at.p99_us));
+        line(&name, &format!("{rate}/s"), "", &served)
+    } else {
+        let mut rates = found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)));
+        let fails = |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
+        let why = match sustained.broken_rate {
+            None => "no offered rate was measured".to_string(),
+            Some(_) if rates.any(fails) => "I/Os failed, whatever was offered".to_string(),
+            Some(rate) => format!("no offered rate kept it, down to {rate}/s"),
+        };
+        line(&name, "?", "", &why)
     };
     if let Some(closed) = sustained.closed {
         let of = format!("with a constant {} outstanding", closed.depth);
@@ -140,8 +158,10 @@ pub(super) fn knee(curve: &CurveFacts) -> String {
         second(&format!("the asymptotes of throughput cross at depth {asymptotes:.1}"));
     }
     if let Some(law) = curve.usl.filter(|law| law.fits) {
-        let peak = law.peak.map_or_else(
-            || "no peak".to_string(),
+        // Far beyond what was measured a law foretells what nobody has seen.
+        let seen = |peak: &Peak| peak.load <= 2.0 * knee.maximum_load;
+        let peak = law.peak.filter(seen).map_or_else(
+            || "no peak near".to_string(),
             |peak| format!("a peak of {:.0} IOPS at depth {:.0}", peak.throughput, peak.load),
         );
         second(&format!(
@@ -189,16 +209,27 @@ fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// When a point that began at `started` was over, in the same form.
+fn after(started: &str, point: &PointSummary) -> String {
+    let moved = || {
+        let (time, offset) = started.split_at_checked(19)?;
+        let time: jiff::civil::DateTime = time.parse().ok()?;
+        let took = jiff::SignedDuration::try_from_secs_f64(point.warm_up_s + point.measured_s).ok()?;
+        Some(format!("{}{offset}", time.checked_add(took).ok()?.strftime("%Y-%m-%dT%H:%M:%S")))
+    };
+    moved().unwrap_or_else(|| started.to_string())
+}
+
 /// The row of `DBA_RSRC_IO_CALIBRATE` that this run would leave: whole numbers, the latency in milliseconds, at the
 /// rate of `MAX_IOPS`, as Oracle has it.
 #[must_use]
 pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let whole = |figure: Option<f64>| figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"));
     let start = &run.header.started;
-    let end = found.points.last().map_or(start.as_str(), |point| point.started.as_str());
+    let end = found.points.last().map_or_else(|| start.clone(), |point| after(&point.started, point));
     let columns = [
         ("START_TIME", start.clone()),
-        ("END_TIME", end.to_string()),
+        ("END_TIME", end),
         ("MAX_IOPS", whole(found.maximum.map(|at| at.iops.value))),
         ("MAX_MBPS", whole(found.large.map(|at| at.mb_per_s.value))),
         ("MAX_PMBPS", whole(found.stream.map(|at| at.mb_per_s.value))),
@@ -217,7 +248,9 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
         });
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join(" "));
     }
-    if found.findings.iter().any(|finding| finding.severity != Severity::Note) {
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let mut all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+    if all.any(|finding| finding.severity != Severity::Note) {
         text.push_str("-- there are doubts about these figures: rigel report tells them\n");
     }
     text
