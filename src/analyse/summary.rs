@@ -273,7 +273,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
 }
 
 /// True if the queue of an open loop grew throughout: more than a hundredth of what was due ended after the
-/// measurement, and what was due late took half as long again as what was due early.
+/// measurement, and what was due late took half as long again as what was due early; or half of all did.
 fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
     const GROWTH: f64 = 1.5;
     let whole = record.whole_windows();
@@ -290,7 +290,7 @@ fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
         });
         tally.0 as f64 / tally.1.max(1) as f64
     };
-    late > due / 100 && mean(whole * 3 / 4..whole) > GROWTH * mean(0..whole / 4)
+    late > due / 2 || late > due / 100 && mean(whole * 3 / 4..whole) > GROWTH * mean(0..whole / 4)
 }
 
 /// Mean response time in each span, in nanoseconds: what tells whether an open loop was steady, since throughput there
