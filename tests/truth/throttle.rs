@@ -7,6 +7,7 @@ use rigel::model::{Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
 use rigel::plan::CalibrateRequest;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const DEPTH: u32 = 16;
 const LENGTH: u32 = 8192;
@@ -26,8 +27,10 @@ struct Group {
 
 impl Group {
     fn new() -> Result<Self, Missing> {
+        // Tests of this file run at the same time.
+        static GROUPS: AtomicUsize = AtomicUsize::new(0);
         let (v1, v2) = (Path::new("/sys/fs/cgroup/blkio"), Path::new("/sys/fs/cgroup"));
-        let name = format!("rigel-truth-{}", std::process::id());
+        let name = format!("rigel-truth-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
         if v1.join("cgroup.procs").exists() {
             let directory = v1.join(name);
             make(&directory)?;
