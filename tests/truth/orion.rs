@@ -161,7 +161,8 @@ fn check_summary(name: &str, points: &[Value], summary: &str) {
     let figures = |class: &str, figure: fn(&Class) -> f64| {
         points.iter().filter_map(|point| Some((cell(point), figure(&Class::of(point, class)?)))).collect::<Vec<_>>()
     };
-    let most = |figures: Vec<((u64, u64), f64)>| figures.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    // Two cells can tie to the last digit: both rules name the one measured first.
+    let most = |figures: Vec<((u64, u64), f64)>| figures.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let least = |figures: Vec<((u64, u64), f64)>| figures.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let has = |line: String| assert!(summary.lines().any(|other| other == line), "{name}: no '{line}' in\n{summary}");
     let ((small, large), mbps) = most(figures("large", Class::mbps));
