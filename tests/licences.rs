@@ -3,7 +3,7 @@
 //! Reads `cargo metadata` and the list in `deny.toml`; needs no other tool and no network beyond the build's.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 #[test]
@@ -40,7 +40,22 @@ fn packages() -> Vec<(String, String)> {
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
     let packages = metadata["packages"].as_array().expect("metadata lists packages");
     let text = |package: &Value, field: &str| package[field].as_str().unwrap_or("none").to_owned();
-    packages.iter().map(|package| (text(package, "name"), text(package, "license"))).collect()
+    let clarified = clarified(&read("deny.toml"));
+    let licence = |package: &Value| match clarified.get(&text(package, "name")) {
+        Some(expression) if package["license"].is_null() => expression.clone(),
+        _ => text(package, "license"),
+    };
+    packages.iter().map(|package| (text(package, "name"), licence(package))).collect()
+}
+
+/// The licences, by crate, of those that carry a text and name none: the `[[licenses.clarify]]` of `deny.toml`.
+fn clarified(deny: &str) -> BTreeMap<String, String> {
+    let value = |part: &str, key: &str| -> Option<String> {
+        let line = part.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
+        Some(line.trim_matches('"').to_owned())
+    };
+    let parts = deny.split("[[licenses.clarify]]").skip(1);
+    parts.filter_map(|part| Some((value(part, "crate")?, value(part, "expression")?))).collect()
 }
 
 fn read(path: &str) -> String {
