@@ -8,6 +8,9 @@
 //! once, so a disk that wanders does so for all. The test file is made in the folder and removed at the end.
 //! It judges nothing: whether a goal is met is for the reader of the table.
 
+mod common;
+
+use common::{Folder, Settings};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -22,8 +25,8 @@ const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
 const TICKS_A_SECOND: f64 = 100.0;
 
 fn main() -> ExitCode {
-    let result = Settings::from_arguments().and_then(|settings| {
-        let folder = Folder::make(&settings.folder)?;
+    let result = Settings::from_arguments(&PARTS, 5, 5).and_then(|settings| {
+        let folder = Folder::make(&settings.folder, "against-fio")?;
         for part in &settings.parts {
             match part.as_str() {
                 "cpu" => cpu(&settings, &folder)?,
@@ -47,7 +50,7 @@ fn main() -> ExitCode {
 
 /// CPU for each I/O where the kernel answers without the device: 8 KiB direct reads in a hole, on one core.
 fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
-    let hole = folder.hole(settings)?;
+    let hole = hole(folder, settings)?;
     let fio =
         |name: &str, options: &str| Contender::fio(name, settings, &hole, &format!("--rw=randread --bs=8k {options}"));
     let uring = "--ioengine=io_uring --iodepth=64";
@@ -89,7 +92,7 @@ fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
 
 /// Throughput and latency on the disk itself.
 fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
-    let file = folder.filled(settings)?;
+    let file = filled(folder, settings)?;
     let mut deepest = Vec::new();
     heading(settings, "On the disk");
     println!("| reads | outstanding | MB/s: fio | rigel | ÷ | p50 µs: fio | rigel | ÷ | p99 µs: fio | rigel | ÷ |");
@@ -152,7 +155,7 @@ fn null(settings: &Settings, folder: &Folder) {
 
 /// Peak resident memory.
 fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
-    let hole = folder.hole(settings)?;
+    let hole = hole(folder, settings)?;
     let runs = [
         ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=io_uring --iodepth=64", small(64), "uring"),
         ("8 KiB, 64 outstanding", 0.5, "--rw=randread --bs=8k --ioengine=psync --numjobs=64", small(64), "psync"),
@@ -264,7 +267,7 @@ impl Contender {
     }
 
     fn run(&self, folder: &Folder) -> Result<Figures, String> {
-        let place = folder.place_for_a_run()?;
+        let place = place_for_a_run(folder)?;
         let [said, complained] = ["stdout", "stderr"].map(|name| place.join(name));
         let failed = |what: String| format!("{}: {what}\n  {}", self.name, self.command.join(" "));
         let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
@@ -436,105 +439,33 @@ fn ratio(of: Option<&Figures>, to: Option<&Figures>, value: impl Fn(&Figures) ->
     shown(of.zip(to).map(|(of, to)| value(of) / value(to)), 3)
 }
 
-// ---- settings and files ----
+// ---- files ----
 
-struct Settings {
-    parts: Vec<String>,
-    seconds: u32,
-    rounds: u32,
-    size_gib: u32,
-    folder: PathBuf,
-    rigel: PathBuf,
+/// A file of nothing.
+fn hole(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
+    let path = folder.0.join("hole");
+    let made = File::create(&path).and_then(|file| file.set_len(u64::from(settings.size_gib) << 30));
+    made.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-impl Settings {
-    fn from_arguments() -> Result<Self, String> {
-        let mut settings = Self {
-            parts: Vec::new(),
-            seconds: 5,
-            rounds: 5,
-            size_gib: 4,
-            folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench"),
-            rigel: env!("CARGO_BIN_EXE_rigel").into(),
-        };
-        // cargo adds `--bench` of its own accord.
-        let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-        while let Some(argument) = arguments.next() {
-            if PARTS.contains(&argument.as_str()) {
-                settings.parts.push(argument);
-                continue;
-            }
-            let value = arguments.next().ok_or(format!("'{argument}' is no part ({PARTS:?}), or lacks a value"))?;
-            let number =
-                || value.parse::<u32>().ok().filter(|n| *n > 0).ok_or(format!("{argument} {value}: no number"));
-            match argument.as_str() {
-                "--seconds" => settings.seconds = number()?,
-                "--rounds" => settings.rounds = number()?,
-                "--size-gib" => settings.size_gib = number()?,
-                "--folder" => settings.folder = absolute(&value)?,
-                "--rigel" => settings.rigel = absolute(&value)?,
-                _ => return Err(format!("unknown option '{argument}'")),
-            }
-        }
-        if settings.parts.is_empty() {
-            settings.parts = PARTS.map(str::to_owned).into();
-        }
-        Ok(settings)
-    }
-
-    fn bytes(&self) -> u64 {
-        u64::from(self.size_gib) << 30
-    }
+/// A file full of what neither compresses nor deduplicates, on the disk.
+fn filled(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
+    let path = folder.0.join("filled");
+    eprintln!("filling {} GiB", settings.size_gib);
+    let status = Command::new("fio")
+        .args(["--name=fill", "--rw=write", "--bs=1m", "--ioengine=psync", "--direct=1", "--refill_buffers"])
+        .args(["--end_fsync=1", "--minimal"])
+        .args([format!("--filename={}", path.display()), format!("--size={}g", settings.size_gib)])
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| format!("fio: {error}; `scripts/setup.sh bench` installs it"))?;
+    if status.success() { Ok(path) } else { Err(format!("fio could not fill {}: {status}", path.display())) }
 }
 
-/// Every run has a working directory of its own, so no path may be relative to ours.
-fn absolute(path: &str) -> Result<PathBuf, String> {
-    std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
-}
-
-/// Where the test files lie; removed at the end with all that is in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make(path: &Path) -> Result<Self, String> {
-        // Its own folder inside the one that was named: only what we made is removed.
-        let folder = path.join("against-fio");
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok(Self(folder))
-    }
-
-    /// A file of nothing.
-    fn hole(&self, settings: &Settings) -> Result<PathBuf, String> {
-        let path = self.0.join("hole");
-        let made = File::create(&path).and_then(|file| file.set_len(settings.bytes()));
-        made.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
-    }
-
-    /// A file full of what neither compresses nor deduplicates, on the disk.
-    fn filled(&self, settings: &Settings) -> Result<PathBuf, String> {
-        let path = self.0.join("filled");
-        eprintln!("filling {} GiB", settings.size_gib);
-        let status = Command::new("fio")
-            .args(["--name=fill", "--rw=write", "--bs=1m", "--ioengine=psync", "--direct=1", "--refill_buffers"])
-            .args(["--end_fsync=1", "--minimal"])
-            .args([format!("--filename={}", path.display()), format!("--size={}g", settings.size_gib)])
-            .stdout(Stdio::null())
-            .status()
-            .map_err(|error| format!("fio: {error}; `scripts/setup.sh bench` installs it"))?;
-        if status.success() { Ok(path) } else { Err(format!("fio could not fill {}: {status}", path.display())) }
-    }
-
-    /// An empty working directory: programs refuse to overwrite the results of another run.
-    fn place_for_a_run(&self) -> Result<PathBuf, String> {
-        let place = self.0.join("run");
-        let _ = fs::remove_dir_all(&place);
-        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-        Ok(place)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// An empty working directory: programs refuse to overwrite the results of another run.
+fn place_for_a_run(folder: &Folder) -> Result<PathBuf, String> {
+    let place = folder.0.join("run");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    Ok(place)
 }

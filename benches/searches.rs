@@ -9,8 +9,11 @@
 //! `pacer` offers 100,000 operations a second to the target that does nothing: what is late then is the tool's.
 //! It judges nothing: whether a goal is met is for the reader of the table.
 
+mod common;
+
+use common::{Folder, Settings};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -19,7 +22,7 @@ use std::time::Instant;
 const PARTS: [&str; 3] = ["time", "repeat", "pacer"];
 
 fn main() -> ExitCode {
-    let result = Settings::from_arguments().and_then(|settings| {
+    let result = Settings::from_arguments(&PARTS, 60, 10).and_then(|settings| {
         for part in &settings.parts {
             match part.as_str() {
                 "time" => time_to_maximum(&settings)?,
@@ -41,11 +44,11 @@ fn main() -> ExitCode {
 // ---- the parts ----
 
 fn time_to_maximum(settings: &Settings) -> Result<(), String> {
-    let folder = Folder::make(&settings.folder)?;
-    let file = folder.filled(settings.size_gib)?;
-    let ours = Timed::run(settings, &["calibrate", text(&file), "--json", "--out", text(&folder.run("calibrate"))])?;
+    let folder = folder(settings)?;
+    let file = filled(&folder, settings.size_gib)?;
+    let ours = Timed::run(settings, &["calibrate", text(&file), "--json", "--out", text(&folder.0.join("calibrate"))])?;
     let seconds = settings.seconds.to_string();
-    let run = folder.run("orion");
+    let run = folder.0.join("orion");
     let orion = ["orion", "-run", "oltp", "-num_disks", "1", "-duration", &seconds, "--target", text(&file)];
     let theirs = Timed::run(settings, &[&orion[..], &["--json", "--out", text(&run)]].concat())?;
     let found = &ours.json["calibration"]["maximum"]["iops"];
@@ -74,11 +77,11 @@ fn time_to_maximum(settings: &Settings) -> Result<(), String> {
 }
 
 fn repeat(settings: &Settings) -> Result<(), String> {
-    let folder = Folder::make(&settings.folder)?;
-    let file = folder.filled(settings.size_gib)?;
+    let folder = folder(settings)?;
+    let file = filled(&folder, settings.size_gib)?;
     let mut runs = Vec::new();
     for round in 0..settings.rounds {
-        let run = folder.run(&format!("repeat-{round}"));
+        let run = folder.0.join(format!("repeat-{round}"));
         let timed = Timed::run(settings, &["calibrate", text(&file), "--json", "--out", text(&run)])?;
         let iops = &timed.json["calibration"]["maximum"]["iops"];
         let names: Vec<String> = timed.json["findings"]
@@ -110,11 +113,11 @@ fn repeat(settings: &Settings) -> Result<(), String> {
 }
 
 fn pacer(settings: &Settings) -> Result<(), String> {
-    let folder = Folder::make(&settings.folder)?;
+    let folder = folder(settings)?;
     println!("\n## The pacer's own lateness: 100,000 a second on null\n");
     println!("| arrivals | p50 µs | p99 µs | p99.9 µs | max µs | done a second |\n|---|---|---|---|---|---|");
     for arrivals in ["poisson", "uniform"] {
-        let run = folder.run(&format!("pacer-{arrivals}"));
+        let run = folder.0.join(format!("pacer-{arrivals}"));
         let options = ["curve", "null:", "--rate", "100k", "--arrivals", arrivals, "--point-max", "10s"];
         let tail = ["--precision", "0.1%", "--json", "--out", text(&run)];
         let timed = Timed::run(settings, &[&options[..], &tail].concat())?;
@@ -133,6 +136,10 @@ fn pacer(settings: &Settings) -> Result<(), String> {
 }
 
 // ---- what they share ----
+
+fn folder(settings: &Settings) -> Result<Folder, String> {
+    Folder::make(&settings.folder, &format!("searches-{}", std::process::id()))
+}
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
@@ -166,83 +173,19 @@ impl Timed {
     }
 }
 
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make(folder: &Path) -> Result<Self, String> {
-        let folder = folder.join(format!("searches-{}", std::process::id()));
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok(Self(folder))
-    }
-
-    fn run(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// A file of random bytes.
-    fn filled(&self, gib: u64) -> Result<PathBuf, String> {
-        let path = self.0.join("file");
-        let fill = || -> std::io::Result<()> {
-            let mut file = File::create(&path)?;
-            let mut piece = vec![0; 1 << 20];
-            let mut rng = rigel::workload::rng::Rng::new(gib, 0);
-            for _ in 0..gib << 10 {
-                rigel::workload::content::fill(&mut piece, &mut rng);
-                file.write_all(&piece)?;
-            }
-            file.sync_all()
-        };
-        fill().map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-struct Settings {
-    parts: Vec<String>,
-    rounds: usize,
-    seconds: u64,
-    size_gib: u64,
-    folder: PathBuf,
-    rigel: PathBuf,
-}
-
-impl Settings {
-    fn from_arguments() -> Result<Self, String> {
-        let mut settings = Self {
-            parts: Vec::new(),
-            rounds: 10,
-            seconds: 60,
-            size_gib: 4,
-            folder: "target/bench".into(),
-            rigel: env!("CARGO_BIN_EXE_rigel").into(),
-        };
-        let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-        while let Some(argument) = arguments.next() {
-            if PARTS.contains(&argument.as_str()) {
-                settings.parts.push(argument);
-                continue;
-            }
-            let value = arguments.next().ok_or_else(|| format!("'{argument}' is no part, and has no value"))?;
-            let whole = || value.parse::<u64>().map_err(|_| format!("{argument} {value}: not a whole number"));
-            match argument.as_str() {
-                "--rounds" => settings.rounds = usize::try_from(whole()?).unwrap_or(usize::MAX),
-                "--seconds" => settings.seconds = whole()?,
-                "--size-gib" => settings.size_gib = whole()?,
-                "--folder" => settings.folder = value.into(),
-                "--rigel" => settings.rigel = value.into(),
-                _ => return Err(format!("unknown option '{argument}'")),
-            }
+/// A file of random bytes.
+fn filled(folder: &Folder, gib: u32) -> Result<PathBuf, String> {
+    let path = folder.0.join("file");
+    let fill = || -> std::io::Result<()> {
+        let mut file = File::create(&path)?;
+        let mut piece = vec![0; 1 << 20];
+        let mut rng = rigel::workload::rng::Rng::new(gib.into(), 0);
+        for _ in 0..u64::from(gib) << 10 {
+            rigel::workload::content::fill(&mut piece, &mut rng);
+            file.write_all(&piece)?;
         }
-        if settings.parts.is_empty() {
-            settings.parts = PARTS.map(String::from).to_vec();
-        }
-        Ok(settings)
-    }
+        file.sync_all()
+    };
+    fill().map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
 }
