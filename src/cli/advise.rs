@@ -1,10 +1,12 @@
 //! `rigel advise`: what to set in a database, from a run of `rigel calibrate`. Prints, and applies nothing.
 
 use super::output;
+use super::report::warn_if_cut;
 use crate::analyse::Product;
 use crate::model::Error;
 use crate::record::journal;
 use crate::report::{advice, calibration};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -19,39 +21,27 @@ pub(super) struct AdviseArgs {
     run: PathBuf,
     /// Only these, separated by commas [default: all]
     #[arg(long = "for", value_name = "PRODUCT", value_enum, value_delimiter = ',')]
-    products: Vec<For>,
+    products: Vec<Product>,
     /// Prints one JSON document
     #[arg(long)]
     json: bool,
 }
 
-/// Whose settings are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum For {
-    /// Costs and concurrency of reads
-    Postgres,
-    /// Background I/O
-    Mysql,
-    /// Background I/O
-    Mariadb,
-    /// The row of `DBA_RSRC_IO_CALIBRATE`
-    Oracle,
-    /// The file `io_properties.yaml`
-    Scylla,
-    /// The kernel's `io.cost.model`
-    Linux,
-}
+impl ValueEnum for Product {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
 
-impl From<For> for Product {
-    fn from(asked: For) -> Self {
-        match asked {
-            For::Postgres => Self::Postgres,
-            For::Mysql => Self::Mysql,
-            For::Mariadb => Self::Mariadb,
-            For::Oracle => Self::Oracle,
-            For::Scylla => Self::Scylla,
-            For::Linux => Self::Linux,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Postgres => ("postgres", "Costs and concurrency of reads"),
+            Self::Mysql => ("mysql", "Background I/O"),
+            Self::Mariadb => ("mariadb", "Background I/O"),
+            Self::Oracle => ("oracle", "The row of `DBA_RSRC_IO_CALIBRATE`"),
+            Self::Scylla => ("scylla", "The file `io_properties.yaml`"),
+            Self::Linux => ("linux", "The kernel's `io.cost.model`"),
+        };
+        Some(PossibleValue::new(name).help(help))
     }
 }
 
@@ -71,16 +61,13 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
             format!("go on with it by `rigel calibrate --resume {place}`"),
         ));
     }
-    let asked: Vec<Product> = args.products.iter().copied().map(Product::from).collect();
-    let wanted = |product: &Product| asked.is_empty() || asked.contains(product);
+    let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
     output::result(&if args.json {
         advice::json(&run, &found, &products)
     } else {
         advice::text(&run, &found, &products)
     });
-    if run.cut {
-        output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
-    }
+    warn_if_cut(&run);
     Ok(0)
 }

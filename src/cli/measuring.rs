@@ -6,7 +6,7 @@ use super::progress::Progress;
 use super::target::Given;
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
-use crate::model::{Bytes, Error, Layout, Target};
+use crate::model::{Bytes, Error, Layout, Point, Target};
 use crate::plan::Search;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -131,10 +131,7 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
 
 /// A run that was cut short: all that it was is in its journal.
 pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
-    let (journal, run) = Journal::reopen(directory)?;
-    if run.cut {
-        remark("the journal's last line was cut off: the point it was for runs again\n");
-    }
+    let (journal, run) = reopen(directory)?;
     let header = run.header.clone();
     let mut plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
         Error::asked(format!("this run was made by another verb: {error}"), "go on with it by the verb that began it")
@@ -150,6 +147,15 @@ pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Erro
         directory: directory.to_path_buf(),
         resumed: Some((journal, run)),
     })
+}
+
+/// The journal in `directory`, to be gone on with.
+pub(super) fn reopen(directory: &Path) -> Result<(Journal, Run), Error> {
+    let (journal, run) = Journal::reopen(directory)?;
+    if run.cut {
+        remark("the journal's last line was cut off: the point it was for runs again\n");
+    }
+    Ok((journal, run))
 }
 
 /// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
@@ -235,18 +241,21 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
         stop,
         listen,
     )?;
-    if let Some((_, run)) = &job.resumed {
-        refuse_another_target(run, &bench)?;
-    }
-    let (mut journal, done) = match job.resumed.take() {
-        Some((journal, run)) => (journal, run.latest().into_iter().filter(|p| p.end == End::Complete).collect()),
-        None => (Journal::create(&job.directory, &header(job, &bench))?, Vec::new()),
+    let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
+        refuse_another_target(&run, &bench)?;
+        (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
+    } else {
+        // Which points there are is found out while measuring; every record says what was asked of it.
+        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
+        (Journal::create(&job.directory, &header)?, Vec::new())
     };
     let usable = bench.facts.usable.0;
     let mut asked = None;
+    let mut summaries: Vec<PointSummary> = Vec::new();
     let mut plan = |records: &[PointRecord]| {
-        let summaries: Vec<PointSummary> =
-            records.iter().map(|record| summarise_within(record, search.bound())).collect();
+        // Records are only ever added.
+        let fresh = &records[summaries.len()..];
+        summaries.extend(fresh.iter().map(|record| summarise_within(record, search.bound())));
         let point = search.next(usable, *seed, &summaries)?;
         // A point that left no record is not asked for twice.
         let again = asked.replace(point.coordinates) == Some(point.coordinates);
@@ -255,18 +264,25 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
     bench.measure(&mut journal, done, &mut plan, stop, listen).map(drop)
 }
 
-fn header(job: &Job, bench: &Bench) -> Header {
+/// The first line of a run's journal: `points` are planned on this bench, and `plan` is what the verb keeps.
+pub(super) fn header(
+    bench: &Bench,
+    points: Vec<Point>,
+    command: &[String],
+    target: &Target,
+    buffered: bool,
+    plan: &impl Serialize,
+) -> Header {
     Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
-        command: job.command.clone(),
-        target: job.target.clone(),
-        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
+        command: command.to_vec(),
+        target: target.clone(),
+        engine: EngineChoice { name: bench.engine_name().into(), buffered },
         engine_about: bench.engine_about(),
-        // Which points there are is found out while measuring; every record says what was asked of it.
-        points: Vec::new(),
-        plan: serde_json::to_value(&job.plan).expect("a plan is made of maps with text keys"),
+        points,
+        plan: serde_json::to_value(plan).expect("a plan is made of maps with text keys"),
         host: bench.host.clone(),
         facts: bench.facts.clone(),
         findings: bench.findings.clone(),
@@ -288,6 +304,11 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
             format!("go on with it by `rigel {verb} --resume {}`", directory.display()),
         ));
     }
+    refuse_failed(&points)
+}
+
+/// Refuses points in which I/Os failed.
+pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
     let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
     if failures > 0 {
         return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));

@@ -1,6 +1,6 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
-use super::measuring::{begun_in, refuse_another_target, stop_flag, target_again};
+use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, reopen, stop_flag, target_again};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::progress::Progress;
@@ -8,7 +8,7 @@ use crate::clock;
 use crate::model::{Error, Target};
 use crate::plan::lun;
 use crate::plan::orion::{OrionRequest, VolumeShape};
-use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
+use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
 use crate::report::{data, table};
@@ -101,10 +101,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
 
 /// A run that was cut short: all that it was is in its journal.
 fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
-    let (journal, run) = Journal::reopen(directory)?;
-    if run.cut {
-        remark("the journal's last line was cut off: the point it was for runs again\n");
-    }
+    let (journal, run) = reopen(directory)?;
     let header = run.header.clone();
     let mut plan = plan_of(&run)?;
     let begun_in = begun_in(&plan.directory);
@@ -180,13 +177,13 @@ fn prepare_and_measure(
         stop,
         listen,
     )?;
-    let done = job.resumed.as_ref().map(|(_, run)| run.complete()).unwrap_or_default();
-    if let Some((_, run)) = &job.resumed {
-        refuse_another_target(run, &bench)?;
-    }
-    let mut journal = match job.resumed.take() {
-        Some((journal, _)) => journal,
-        None => Journal::create(&job.directory, &header(job, &bench))?,
+    let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
+        refuse_another_target(&run, &bench)?;
+        (journal, run.complete())
+    } else {
+        let points = bench.points.clone();
+        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.plan);
+        (Journal::create(&job.directory, &header)?, Vec::new())
     };
     let mut left = bench.points.iter().filter(|point| !done.contains(&point.coordinates));
     let mut next = |_: &[PointRecord]| {
@@ -194,23 +191,6 @@ fn prepare_and_measure(
         Some(Next { warming: request.warming(point.coordinates, plan.seed), point })
     };
     bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop)
-}
-
-fn header(job: &Job, bench: &Bench) -> Header {
-    Header {
-        format: journal::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: clock::wall_time(),
-        command: job.command.clone(),
-        target: job.target.clone(),
-        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
-        engine_about: bench.engine_about(),
-        points: bench.points.clone(),
-        plan: serde_json::to_value(&job.plan).expect("a plan is made of maps with text keys"),
-        host: bench.host.clone(),
-        facts: bench.facts.clone(),
-        findings: bench.findings.clone(),
-    }
 }
 
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
@@ -253,10 +233,7 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
             format!("go on with them by `rigel orion --resume {}`", directory.display()),
         ));
     }
-    let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
-    if failures > 0 {
-        return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
-    }
+    refuse_failed(points)?;
     Ok(0)
 }
 

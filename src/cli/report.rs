@@ -65,7 +65,7 @@ fn text(run: &Run) -> String {
     calibrated.or_else(drawn).unwrap_or_else(|| table::text(run))
 }
 
-fn warn_if_cut(run: &Run) {
+pub(super) fn warn_if_cut(run: &Run) {
     if run.cut {
         output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
     }

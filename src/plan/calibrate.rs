@@ -289,24 +289,14 @@ impl<'a> Done<'a> {
     }
 
     /// Depth 1, then doubling from the first depth asked for, until two doublings in turn gained nothing.
+    fn climb_depths(&self) -> Climb {
+        let request = self.request;
+        let iops = |depth| self.of(Step::Depth).find(|(point, _)| point.small == depth).map(|(_, class)| class.iops);
+        climb(request.precision, 2, request.depth_max, |depth| request.deeper(depth), iops)
+    }
+
     fn next_depth(&self) -> Option<Coordinates> {
-        let depth = |small| Coordinates { small, large: 0, step: Step::Depth };
-        if let first @ Some(_) = self.unless_done(depth(1)) {
-            return first;
-        }
-        let mut rising = Rising::new(self.request.precision);
-        let mut next = 1;
-        loop {
-            let (_, class) = self.of(Step::Depth).find(|(point, _)| point.small == next)?;
-            rising.add(class.iops);
-            if rising.without_gain >= 2 || next >= self.request.depth_max {
-                return None;
-            }
-            next = self.request.deeper(next);
-            if let wanted @ Some(_) = self.unless_done(depth(next)) {
-                return wanted;
-            }
-        }
+        self.climb_depths().wanted.map(|small| Coordinates { small, large: 0, step: Step::Depth })
     }
 
     /// Large I/O or writes: doubling until one doubling gained nothing.
@@ -315,25 +305,14 @@ impl<'a> Done<'a> {
             Step::Large => Coordinates { small: 0, large: depth, step },
             _ => Coordinates { small: depth, large: 0, step },
         };
-        let mut rising = Rising::new(self.request.precision);
-        let mut depth = 1;
-        loop {
-            let wanted = coordinates(depth);
-            let Some((_, class)) = self.of(step).find(|(point, _)| point.coordinates() == wanted) else {
-                return Some(wanted);
-            };
-            rising.add(class.iops);
-            if rising.without_gain >= 1 || depth >= most {
-                return None;
-            }
-            depth *= 2;
-        }
+        let at = |depth| self.of(step).find(|(point, _)| point.coordinates() == coordinates(depth));
+        let climbed = climb(self.request.precision, 1, most, doubled, |depth| at(depth).map(|(_, class)| class.iops));
+        climbed.wanted.map(coordinates)
     }
 
     /// Depths between those that are done: round the knee, then round the depth at which the bound is broken.
     fn next_between(&self) -> Option<Coordinates> {
-        let doublings = self.doublings();
-        let refined = self.of(Step::Depth).count().saturating_sub(doublings);
+        let refined = self.of(Step::Depth).count().saturating_sub(self.climb_depths().tried);
         if refined >= 2 * REFINEMENTS {
             return None;
         }
@@ -355,20 +334,6 @@ impl<'a> Done<'a> {
             return None;
         }
         between(last_kept, *broken)
-    }
-
-    /// How many depths the doubling search has tried.
-    fn doublings(&self) -> usize {
-        let mut count = 0;
-        let mut depth = 1;
-        while self.of(Step::Depth).any(|(point, _)| point.small == depth) {
-            count += 1;
-            if depth >= self.request.depth_max {
-                break;
-            }
-            depth = self.request.deeper(depth);
-        }
-        count
     }
 
     fn knee_depth(&self) -> Option<u32> {
@@ -432,24 +397,43 @@ impl<'a> Done<'a> {
     }
 }
 
-/// Watches whether throughput still rises.
-pub(super) struct Rising {
-    gain: f64,
-    /// The greatest so far.
+/// How far a climb to the greatest throughput has come.
+pub(super) struct Climb {
+    /// The depth that is to be measured next; none if throughput rises no more, or the greatest depth is reached.
+    pub(super) wanted: Option<u32>,
+    /// The greatest throughput so far.
     pub(super) best: f64,
-    /// Loads in turn that gained nothing.
-    pub(super) without_gain: u32,
+    /// Depths that were measured on the way.
+    tried: usize,
 }
 
-impl Rising {
-    pub(super) fn new(precision: Ratio) -> Self {
-        Self { gain: 1.0 + precision.get(), best: 0.0, without_gain: 0 }
+/// Climbs from depth 1 by `deeper`, up to `most`, until `patience` depths in turn gained no more than `precision`;
+/// `iops` tells what was measured at a depth.
+pub(super) fn climb(
+    precision: Ratio,
+    patience: u32,
+    most: u32,
+    deeper: impl Fn(u32) -> u32,
+    iops: impl Fn(u32) -> Option<f64>,
+) -> Climb {
+    let gain = 1.0 + precision.get();
+    let (mut best, mut without_gain, mut tried) = (0.0, 0, 0);
+    let mut depth = 1;
+    loop {
+        let Some(iops) = iops(depth) else { return Climb { wanted: Some(depth), best, tried } };
+        tried += 1;
+        without_gain = if iops > best * gain { 0 } else { without_gain + 1 };
+        best = iops.max(best);
+        if without_gain >= patience || depth >= most {
+            return Climb { wanted: None, best, tried };
+        }
+        depth = deeper(depth);
     }
+}
 
-    pub(super) fn add(&mut self, iops: f64) {
-        self.without_gain = if iops > self.best * self.gain { 0 } else { self.without_gain + 1 };
-        self.best = self.best.max(iops);
-    }
+/// Twice as deep.
+pub(super) fn doubled(depth: u32) -> u32 {
+    depth * 2
 }
 
 /// Rounded to three significant digits, so that rates read well.

@@ -3,7 +3,7 @@
 //! Loads are depths of a closed loop, offered rates of an open one, or offered rates as shares of the maximum; the
 //! maximum is then searched for first, by doubling the depth. A second, closed stream may run beside every point.
 
-use super::calibrate::{LARGE, Rising, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, seed_of};
+use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until};
 use serde::{Deserialize, Serialize};
@@ -79,17 +79,9 @@ impl CurveRequest {
 
     /// The greatest throughput of a closed loop, or the depth that is to be measured next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
-        let mut rising = Rising::new(self.precision);
-        let mut depth = 1;
-        loop {
-            let wanted = self.depth(depth);
-            let found = done.iter().find(|point| point.coordinates() == wanted).and_then(|point| point.classes.first());
-            rising.add(found.ok_or(depth)?.iops);
-            if rising.without_gain >= 2 || depth >= DEPTH_MAX {
-                return Ok(rising.best);
-            }
-            depth *= 2;
-        }
+        let at = |depth| done.iter().find(|point| point.coordinates() == self.depth(depth))?.classes.first();
+        let climbed = climb(self.precision, 2, DEPTH_MAX, doubled, |depth| at(depth).map(|class| class.iops));
+        climbed.wanted.map_or(Ok(climbed.best), Err)
     }
 
     fn depth(&self, small: u32) -> Coordinates {

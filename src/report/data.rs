@@ -1,9 +1,8 @@
 //! The report for programs: JSON and csv.
 
 use super::table;
-use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise, summarise_within};
+use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise};
 use crate::model::{Finding, Host, TargetFacts};
-use crate::plan::Search;
 use crate::record::journal::Run;
 use serde::Serialize;
 use std::fmt::Write;
@@ -33,9 +32,13 @@ struct Report<'a> {
 #[must_use]
 pub fn json(run: &Run) -> String {
     let header = &run.header;
-    let bound = Search::of(&header.plan).and_then(|search| search.bound());
-    let points: Vec<PointSummary> = run.latest().iter().map(|record| summarise_within(record, bound)).collect();
-    let (calibration, curve) = (super::calibration::of(run), super::curve::of(run));
+    let (mut calibration, mut curve) = (super::calibration::of(run), super::curve::of(run));
+    // A search has summed up its points already, against its bound.
+    let of_search = calibration.as_mut().map(|found| &mut found.points);
+    let points: Vec<PointSummary> = match of_search.or_else(|| curve.as_mut().map(|found| &mut found.points)) {
+        Some(points) => std::mem::take(points),
+        None => run.latest().iter().map(summarise).collect(),
+    };
     let of_calibration = calibration.iter().flat_map(|found| &found.findings);
     let of_matrix = table::doubts_of_run(run, &points);
     let of_run = of_calibration.chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
