@@ -9,7 +9,7 @@
 //! stands there to be looked at; the verdict goes by the headline figures alone, and by Holm's method, so that it calls
 //! two runs of the same thing different in one of twenty comparisons at most, however many figures and runs there are.
 
-use super::calibration::curve_facts;
+use super::calibration::{self, curve_facts};
 use super::conditions::{Condition, Term, conditions};
 use super::difference::{Change, Figure, Judgement, holm};
 use super::statistics::{CONFIDENCE, Interval};
@@ -211,15 +211,10 @@ impl Subject<'_> {
 
 /// The greatest rate that was sustained, up to the least that was not.
 fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
-    let rates = || {
-        points.iter().filter_map(|point| match (point.step, point.classes.first()) {
-            (Step::Rate(rate), Some(class)) => Some((rate, class.sustained())),
-            _ => None,
-        })
-    };
-    let kept = rates().filter(|(_, kept)| *kept).map(|(rate, _)| rate).max()? as f64;
-    let broken = rates().filter(|(_, kept)| !kept).map(|(rate, _)| rate as f64).fold(f64::INFINITY, f64::min);
-    let between = (broken.is_finite() && broken > kept).then_some(Interval { low: kept, high: broken });
+    let found = calibration::sustained(points);
+    let kept = found.kept_rate? as f64;
+    let broken = found.broken_rate.map(|rate| rate as f64).filter(|broken| *broken > kept);
+    let between = broken.map(|broken| Interval { low: kept, high: broken });
     Some(Figure::within(kept, between))
 }
 

@@ -109,8 +109,8 @@ impl CacheTest {
                 format!(
                     "random reads within the first {} take {} at the median, over the whole volume {}: {size} answers",
                     Bytes(least),
-                    time(fast),
-                    time(whole)
+                    Nanos::from_micros_f64(fast),
+                    Nanos::from_micros_f64(whole)
                 ),
                 "measure a volume many times as large as the cache, or one as large as the part of the database that \
                  is in use",
@@ -131,10 +131,6 @@ impl CacheTest {
         }
         found
     }
-}
-
-fn time(us: f64) -> Nanos {
-    Nanos::from_secs_f64(us / 1e6)
 }
 
 /// What is doubtful about a run as a whole.
@@ -180,8 +176,8 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
     let why = if latency.p50_us < IN_TURNS * latency.mean_us {
         format!(
             "half of the I/Os take {} or less and the mean is {}: they wait for a throttle, not for the device",
-            time(latency.p50_us),
-            time(latency.mean_us)
+            Nanos::from_micros_f64(latency.p50_us),
+            Nanos::from_micros_f64(latency.mean_us)
         )
     } else {
         "a limit that was set, or every part of the device at work".into()

@@ -9,6 +9,7 @@ use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos
 use crate::record::{End, Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What one point showed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -284,45 +285,44 @@ fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
         let of_window = stream.windows_at(at).flat_map(|window| window.response.histogram.buckets());
         late += of_window.filter(|(low, ..)| *low > left.0).map(|(.., count)| count).sum::<u64>();
     }
-    let mean = |windows: std::ops::Range<usize>| {
-        let tally = windows.flat_map(|at| stream.windows_at(at)).fold((0, 0), |(sum, count), window| {
-            (sum + window.response.sum, count + window.response.histogram.count())
-        });
-        tally.0 as f64 / tally.1.max(1) as f64
+    let mean = |windows: Range<usize>| {
+        let (sum, count) = responses(stream, windows);
+        sum as f64 / count.max(1) as f64
     };
     late > due / 2 || late > due / 100 && mean(whole * 3 / 4..whole) > GROWTH * mean(0..whole / 4)
+}
+
+/// The response times in these windows: their sum in nanoseconds, and how many they are.
+fn responses(stream: &StreamRecord, windows: Range<usize>) -> (u64, u64) {
+    windows
+        .flat_map(|at| stream.windows_at(at))
+        .fold((0, 0), |(sum, count), window| (sum + window.response.sum, count + window.response.histogram.count()))
 }
 
 /// Mean response time in each span, in nanoseconds: what tells whether an open loop was steady, since throughput there
 /// is what was offered.
 fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
-    let sums: Vec<(u64, u64)> = (0..record.whole_windows())
-        .map(|at| {
-            stream.windows_at(at).fold((0, 0), |(sum, count), window| {
-                (sum + window.response.sum, count + window.response.histogram.count())
-            })
-        })
-        .collect();
-    let mean = |span: &[(u64, u64)]| {
-        let (sum, count) = span.iter().fold((0, 0), |(sum, all), (part, count)| (sum + part, all + count));
+    let mean = |windows| {
+        let (sum, count) = responses(stream, windows);
         sum / count.max(1)
     };
-    sums.chunks_exact(span_width(record)).map(mean).collect()
+    whole_spans(record).map(mean).collect()
 }
 
-/// Operations done in each span that was measured to its end: in each second, or in each fifth of a measurement that
-/// was shorter than five.
+/// Operations done in each span.
 fn spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
-    let whole = record.whole_windows();
-    let counts: Vec<u64> = (0..whole).map(|at| stream.windows_at(at).map(|window| window.done).sum()).collect();
-    counts.chunks_exact(span_width(record)).map(|span| span.iter().sum()).collect()
+    let done = |windows: Range<usize>| windows.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum();
+    whole_spans(record).map(done).collect()
 }
 
-/// Windows of a second, or of a fifth of a measurement that was shorter than five.
-fn span_width(record: &PointRecord) -> usize {
+/// The windows of each span that was measured to its end: of each second, or of each fifth of a measurement that was
+/// shorter than five.
+fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
     const SECOND: u64 = 1_000_000_000;
     let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND)).expect("windows of a second fit");
-    in_a_second.min((record.whole_windows() / 5).max(1))
+    let whole = record.whole_windows();
+    let width = in_a_second.min((whole / 5).max(1));
+    (0..whole / width).map(move |span| span * width..(span + 1) * width)
 }
 
 fn latency(latencies: &Latencies) -> Option<LatencySummary> {

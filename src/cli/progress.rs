@@ -174,8 +174,8 @@ impl Progress {
 fn told(summary: &PointSummary) -> String {
     let class = |class: &crate::analyse::ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
-            let time = |us: f64| Nanos::from_secs_f64(us / 1e6);
-            format!(", p50 {} p99 {}", time(latency.p50_us), time(latency.p99_us))
+            let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
+            format!(", p50 {p50} p99 {p99}")
         });
         format!(" {} {:.0} IOPS {:.1} MiB/s{latency}", class.name, class.iops, class.mib_per_s)
     };

@@ -46,6 +46,12 @@ impl Nanos {
         Nanos((seconds * 1e9).round() as u64)
     }
 
+    /// Microseconds, to the nearest nanosecond; negative and not-a-number become zero.
+    #[must_use]
+    pub fn from_micros_f64(us: f64) -> Self {
+        Self::from_secs_f64(us / 1e6)
+    }
+
     /// In seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {

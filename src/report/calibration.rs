@@ -43,9 +43,7 @@ pub fn text(run: &Run, found: &Calibration) -> String {
     text.push_str(&latencies(found));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
-    if run.cut {
-        text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
-    }
+    text.push_str(table::cut_off(run));
     text
 }
 
@@ -186,7 +184,7 @@ pub fn plus_minus(estimate: Estimate) -> String {
 /// `468us [455, 479]`: the interval in the unit of the figure; `468us [?]` where it is not known.
 #[must_use]
 pub fn latency(estimate: Estimate) -> String {
-    let figure = Nanos::from_secs_f64(estimate.value / 1e6).to_string();
+    let figure = Nanos::from_micros_f64(estimate.value).to_string();
     let Some(Interval { low, high }) = estimate.interval else { return format!("{figure} [?]") };
     let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let one = match unit {

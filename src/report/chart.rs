@@ -174,7 +174,7 @@ impl Up {
         if times.len() > MOST {
             times.retain(|round| (round.log10() - round.log10().round()).abs() < 1e-6);
         }
-        times.into_iter().map(|us| (self.row(us), Nanos::from_secs_f64(us / 1e6).exact())).collect()
+        times.into_iter().map(|us| (self.row(us), Nanos::from_micros_f64(us).exact())).collect()
     }
 }
 

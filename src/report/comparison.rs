@@ -340,7 +340,7 @@ fn shown(figure: Figure, unit: Unit) -> String {
 
 fn bare(estimate: Estimate, unit: Unit) -> String {
     match unit {
-        Unit::Microseconds => Nanos::from_secs_f64(estimate.value / 1e6).to_string(),
+        Unit::Microseconds => Nanos::from_micros_f64(estimate.value).to_string(),
         Unit::PerSecond | Unit::MbPerSecond | Unit::Outstanding
             if estimate.value < 99.95 && estimate.value.fract() > 0.0 =>
         {

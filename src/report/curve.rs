@@ -53,9 +53,7 @@ pub fn text(run: &Run, found: &CurveResult) -> String {
     text.push_str(&facts(found));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
-    if run.cut {
-        text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
-    }
+    text.push_str(table::cut_off(run));
     text
 }
 
@@ -191,13 +189,9 @@ fn percent(value: f64) -> String {
     format!("{}%", text.trim_end_matches(".0"))
 }
 
-fn time(us: f64) -> Nanos {
-    Nanos::from_secs_f64(us / 1e6)
-}
-
 fn times<const N: usize>(latency: Option<LatencySummary>, of: fn(&LatencySummary) -> [f64; N]) -> [String; N] {
     match latency {
-        Some(latency) => of(&latency).map(|us| time(us).to_string()),
+        Some(latency) => of(&latency).map(|us| Nanos::from_micros_f64(us).to_string()),
         None => [(); N].map(|()| "-".into()),
     }
 }
@@ -236,7 +230,7 @@ fn scheduling_delay(found: &CurveResult) -> String {
     found.scheduling_delay.map_or_else(String::new, |delay| {
         format!(
             "\nscheduling delay, which is Rigel's own and in the response times: p99 {} at worst, at {}/s\n",
-            time(delay.p99_us),
+            Nanos::from_micros_f64(delay.p99_us),
             delay.rate
         )
     })

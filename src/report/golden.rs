@@ -4,6 +4,7 @@
 use std::path::Path;
 
 /// Fails if `text` is not what the golden file `name` holds.
+#[track_caller]
 pub(crate) fn check(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -31,10 +31,17 @@ pub fn text(run: &Run) -> String {
     let of_run = doubts_of_run(run, &summaries);
     let of_points = summaries.iter().flat_map(|summary| &summary.findings);
     text.push_str(&findings(header.findings.iter().chain(&of_run).chain(of_points)));
-    if run.cut {
-        text.push_str("\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n");
-    }
+    text.push_str(cut_off(run));
     text
+}
+
+/// That the journal's last line was lost, if it was.
+pub(super) fn cut_off(run: &Run) -> &'static str {
+    if run.cut {
+        "\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n"
+    } else {
+        ""
+    }
 }
 
 /// What is doubtful about a matrix as a whole; nothing of a search, which has its own.
@@ -62,7 +69,7 @@ pub fn points(summaries: &[PointSummary]) -> String {
 }
 
 fn class_line(class: &ClassSummary, summary: &PointSummary) -> String {
-    let time = |us: f64| Nanos::from_secs_f64(us / 1e6).to_string();
+    let time = |us: f64| Nanos::from_micros_f64(us).to_string();
     let latency = class.latency.map_or_else(
         || ["-"; 5].map(String::from),
         |latency| [latency.mean_us, latency.p50_us, latency.p99_us, latency.p999_us, latency.max_us].map(time),

@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+// The library's own tests have it from there too.
+#[path = "../../src/report/golden.rs"]
+mod golden;
+
 use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
@@ -65,16 +69,16 @@ pub(crate) fn calibrate(
     wanted: impl Fn(&Point) -> bool,
 ) -> Calibration {
     let mut records: Vec<PointRecord> = Vec::new();
+    let mut summaries: Vec<PointSummary> = Vec::new();
     let usable = engine.usable();
-    loop {
-        let summaries: Vec<PointSummary> =
-            records.iter().map(|record| summarise_within(record, Some(request.bound))).collect();
-        let Some(point) = request.next(usable, seed, &summaries).filter(&wanted) else { break };
+    while let Some(point) = request.next(usable, seed, &summaries).filter(&wanted) {
         assert!(records.len() < 60, "the search does not end: {}", point.coordinates);
         if let Some(warming) = request.warming(point.coordinates, usable, seed) {
             run(engine, &warming);
         }
-        records.push(run(engine, &point));
+        let record = run(engine, &point);
+        summaries.push(summarise_within(&record, Some(request.bound)));
+        records.push(record);
     }
     calibration(&records, request.bound, request.precision)
 }
@@ -212,11 +216,5 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Fails if `text` is not what the golden file `name` holds; `UPDATE_GOLDEN=1` writes the file anew.
 #[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(golden == text, "{} differs; now:\n{text}\nUPDATE_GOLDEN=1 cargo test writes it anew", path.display());
+    golden::check(name, text);
 }

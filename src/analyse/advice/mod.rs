@@ -307,7 +307,7 @@ fn three_digits(value: f64) -> String {
 
 /// A time of so many microseconds.
 fn time(us: f64) -> String {
-    Nanos::from_secs_f64(us / 1e6).to_string()
+    Nanos::from_micros_f64(us).to_string()
 }
 
 /// A size.
