@@ -101,7 +101,7 @@ fn target(request: &Request) -> Result<TargetFacts, Error> {
     let usable = Bytes(VolumeMap::new(&sizes, request.layout, request.grain)?.usable());
     let names: Vec<String> = members.iter().map(|member| member.path.display().to_string()).collect();
     let name = request.called.map_or_else(|| names.join(" "), str::to_string);
-    Ok(TargetFacts { name, usable, members })
+    Ok(TargetFacts { server: None, name, usable, members })
 }
 
 /// One file counted twice would be measured as two, which share one device's work and one cache.

@@ -11,12 +11,13 @@ use crate::engine::layout::VolumeMap;
 use crate::engine::null::Null;
 use crate::engine::scratch::Scratch;
 use crate::engine::sim::Sim;
+use crate::engine::sql::Access;
 use crate::engine::uring::SLOTS_MAX;
-use crate::engine::volume::{Access, Volume};
+use crate::engine::volume::{self, Volume};
 use crate::engine::{self, Engine, guard};
 use crate::look;
 use crate::model::{
-    Bytes, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, Stream, Target, TargetFacts, Until,
+    Bytes, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target, TargetFacts, Until,
     VolumeMember,
 };
 use crate::observe::{self, Observer};
@@ -52,6 +53,19 @@ pub struct Request<'a> {
     pub workers: usize,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// Of a database: how it is reached, and what its sessions do.
+    pub sql: Option<SqlRequest<'a>>,
+}
+
+/// What is asked of a database.
+#[derive(Clone, Copy)]
+pub struct SqlRequest<'a> {
+    /// How it is reached.
+    pub access: &'a Access,
+    /// What its sessions do.
+    pub work: SqlWork,
+    /// The server ends a statement after so long; none = as it is set there.
+    pub statement_timeout: Option<Nanos>,
 }
 
 /// What happens while a bench is made ready and measures.
@@ -142,6 +156,7 @@ impl Bench {
                 let note = "this target is a model of a device; the figures say nothing of this machine's storage";
                 return Self::without_files(request, Box::new(engine), plan, Finding::note("sim", note));
             }
+            Target::Sql(_) => return Self::on_database(request, plan),
             Target::Null { bytes } => {
                 let engine = Null::new(Clock::real(), bytes.0);
                 let note = "this target is nothing at all; the figures are the tool's own speed";
@@ -183,7 +198,7 @@ impl Bench {
         let judge = |path: &PathBuf| guard::permit_write(path, request.destroy);
         let judged =
             if request.writes && !is_ours { paths.iter().map(judge).collect::<Result<_, _>>()? } else { Vec::new() };
-        let volume = Volume::open(paths, map, Access { write: request.writes, direct: !buffered })?;
+        let volume = Volume::open(paths, map, volume::Access { write: request.writes, direct: !buffered })?;
         volume.refuse_exchanged(&judged)?;
         refuse_too_many(&points, request, look.host.memory)?;
         let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
@@ -214,6 +229,35 @@ impl Bench {
         })
     }
 
+    fn on_database(request: &Request, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
+        let SqlRequest { access, work, statement_timeout } = request.sql.ok_or_else(|| {
+            Error::asked(
+                format!("'{}' is a database, which this verb does not measure", request.target),
+                "use rigel sql run, or rigel curve",
+            )
+        })?;
+        let (engine, server, findings) = engine::sql::open(access.clone(), work, statement_timeout)?;
+        let usable = engine.usable();
+        let data = server.settings.get("data_directory").map(PathBuf::from);
+        // The disks are those of the data where all of it is on this machine.
+        let devices = data.filter(|_| server.local).map_or_else(Vec::new, |path| observe::devices_of(&path));
+        Ok(Self {
+            points: plan(VolumeShape { member_starts: &[0], usable }),
+            engine,
+            observer: Observer::new(devices),
+            workers: request.workers,
+            _scratch: None,
+            host: observe::host(),
+            facts: TargetFacts {
+                name: request.target.to_string(),
+                usable: Bytes(usable),
+                members: Vec::new(),
+                server: Some(Box::new(server)),
+            },
+            findings,
+        })
+    }
+
     fn without_files(
         request: &Request,
         engine: Box<dyn Engine>,
@@ -228,7 +272,12 @@ impl Bench {
             workers: request.workers,
             _scratch: None,
             host: observe::host(),
-            facts: TargetFacts { name: request.target.to_string(), usable: Bytes(usable), members: Vec::new() },
+            facts: TargetFacts {
+                server: None,
+                name: request.target.to_string(),
+                usable: Bytes(usable),
+                members: Vec::new(),
+            },
             findings: vec![note],
         })
     }
@@ -285,22 +334,50 @@ impl Bench {
     }
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
-        let mut samples: Vec<Sample> = vec![self.observer.sample(Nanos(0))];
+        let witness = self.engine.witness();
+        if let Some(witness) = witness {
+            witness.begin();
+        }
+        let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
         let mut due = SAMPLE;
         let mut watch = |live: &Live| {
+            if let Some(witness) = witness {
+                witness.look();
+            }
             if live.elapsed >= due {
                 due = live.elapsed.plus(SAMPLE);
-                samples.push(self.observer.sample(live.elapsed));
+                samples.push(self.sample(live.elapsed));
             }
             listen(Event::Live { point, live });
         };
         let mut record = self.drive(point, stop, &mut watch)?;
+        if let Some(witness) = witness {
+            witness.settle();
+        }
         // Waiting for the last operations takes its time as well.
         let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
-        samples.push(self.observer.sample(end));
+        samples.push(self.sample(end));
         // The host's time is not that of a model: what it does meanwhile is in none of the figures.
         record.samples = if self.engine.clock().is_virtual() { Vec::new() } else { samples };
         Ok(record)
+    }
+}
+
+impl Bench {
+    /// The counters of the host, and of the server where there is one.
+    fn sample(&self, at: Nanos) -> Sample {
+        let mut sample = self.observer.sample(at);
+        if let Some(witness) = self.engine.witness()
+            && let Some(mut server) = witness.counters()
+        {
+            if let Some(processes) = observe::processes_below(&witness.processes()) {
+                server.cpu = Some(processes.cpu);
+                server.storage_read = processes.storage_read;
+                server.storage_written = processes.storage_written;
+            }
+            sample.server = Some(Box::new(server));
+        }
+        sample
     }
 }
 

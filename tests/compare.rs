@@ -56,7 +56,7 @@ fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
         points: Vec::new(),
         plan: serde_json::to_value(Search::Calibrate(request.clone())).unwrap(),
         host: Host::default(),
-        facts: TargetFacts { name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
+        facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
         findings: Vec::new(),
     }
 }

@@ -178,6 +178,7 @@ fn what_was_read_is_never_written() {
 fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
     let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
     let stream = |name: &str, depth| Stream {
+        sql: None,
         name: name.into(),
         load: Load::Closed { depth },
         mix: Mix::READS,
@@ -210,6 +211,7 @@ fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
 fn every_engine_does_log_writes() {
     let file = scratch_file("contract-log", BLOCKS * u64::from(BLOCK));
     let stream = Stream {
+        sql: None,
         name: "log".into(),
         load: Load::Closed { depth: 2 },
         mix: Mix { writes: Ratio::ONE, durable: true },

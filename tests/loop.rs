@@ -10,7 +10,7 @@ use rigel::record::{End, PointRecord, StreamRecord};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stream(name: &str, load: Load) -> Stream {
-    Stream { name: name.into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 }
+    Stream { sql: None, name: name.into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 }
 }
 
 fn point(streams: Vec<Stream>, until: Until) -> Point {

@@ -20,7 +20,8 @@ fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
 }
 
 fn point(load: Load, until: Until) -> Point {
-    let stream = Stream { name: "small".into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 };
+    let stream =
+        Stream { sql: None, name: "small".into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 };
     let second = Nanos::from_secs(1);
     Point {
         coordinates: Coordinates { small: 1, large: 0, step: Step::Depth },

@@ -415,7 +415,7 @@ mod tests {
             device_number: Some((259, 0)),
             devices: vec![device()],
         };
-        TargetFacts { name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] }
+        TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] }
     }
 
     fn samples() -> (Sample, Sample) {

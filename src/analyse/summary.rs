@@ -538,6 +538,7 @@ mod tests {
             map.touch(i % 100);
         }
         let mut stream = StreamRecord {
+            sql: None,
             name: "small".into(),
             length: 8192,
             loads: vec![Load::Closed { depth: 1 }],

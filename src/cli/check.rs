@@ -334,7 +334,8 @@ mod tests {
                 io_uring_disabled: Some(0),
             },
         };
-        let target = TargetFacts { name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] };
+        let target =
+            TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 * GIB), members: vec![member] };
         let at_rest = [("nvme0n1".to_string(), Counters::default())];
         let busy = Counters { reads: 40, read_sectors: 640, busy_ms: 20, ..Counters::default() };
         let before = Sample { devices: at_rest.into(), io_pressure_us: Some(0), ..Sample::default() };

@@ -100,6 +100,7 @@ impl CurveArgs {
         let point_most: Nanos = self.point_max.parse()?;
         refuse_short(point_most)?;
         Ok(CurveRequest {
+            sql: None,
             loads,
             arrivals: match self.arrivals {
                 Some(Spacing::Uniform) => Arrivals::Uniform,

@@ -1,16 +1,18 @@
 //! What verbs that measure have in common: their targets and terms, a run's journal from the first point to the last,
 //! and going on with a run that was cut short.
 
+use super::database::{self, PasswordArgs};
 use super::output::remark;
 use super::progress::Progress;
 use super::target::Given;
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
-use crate::model::{Bytes, Error, Layout, Point, Target};
+use crate::engine::sql::Access;
+use crate::model::{Bytes, Error, Layout, Point, SqlTarget, Target};
 use crate::plan::Search;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
-use crate::run::{Bench, Event, Listen, Next, Request};
+use crate::run::{Bench, Event, Listen, Next, Request, SqlRequest};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,8 @@ pub(super) struct MeasuringArgs {
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) password: PasswordArgs,
 }
 
 /// What the journal keeps of a verb, to make its reports again and to go on with its run.
@@ -94,6 +98,8 @@ pub(super) struct Job {
     command: Vec<String>,
     /// Where its journal is.
     pub(super) directory: PathBuf,
+    /// How a database is reached.
+    access: Option<Access>,
     /// The run so far, and its journal.
     resumed: Option<(Journal, Run)>,
 }
@@ -101,7 +107,24 @@ pub(super) struct Job {
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
 /// `engine` is the one to take where none is asked for.
 pub(super) fn begin(args: &MeasuringArgs, search: Search, engine: &str) -> Result<Job, Error> {
-    let target = target(args)?;
+    begin_on(args, search, engine, target(args)?)
+}
+
+/// The same on a database. `private_in` is the directory of a server that was made for this run.
+pub(super) fn begin_sql(
+    args: &MeasuringArgs,
+    search: Search,
+    access: Access,
+    private_in: Option<String>,
+) -> Result<Job, Error> {
+    let urls = access.servers.iter().map(ToString::to_string).collect();
+    let dbms = access.dbms();
+    let target = Target::Sql(SqlTarget { dbms, urls, private_in });
+    let job = begin_on(args, search, dbms.name(), target)?;
+    Ok(Job { access: Some(access), ..job })
+}
+
+fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) -> Result<Job, Error> {
     let name = format!("{}_{}.rigel", search.verb(), clock::file_stamp());
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
     journal::refuse_unusable(&directory)?;
@@ -116,7 +139,7 @@ pub(super) fn begin(args: &MeasuringArgs, search: Search, engine: &str) -> Resul
     let engine =
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine, command, directory, resumed: None })
+    Ok(Job { plan, target, engine, command, directory, access: None, resumed: None })
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -139,12 +162,20 @@ pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Erro
     // Leave to destroy is given anew: much may have changed since.
     plan.destroy.clone_from(&args.destroy);
     let target = target_again(&run, &begun_in(&plan.directory));
+    let access = match &target {
+        Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
+            return Err(Error::asked("the server of this run was its own, and is gone with it", "begin another run"));
+        }
+        Target::Sql(servers) => Some(database::access(&servers.urls, &args.password)?),
+        _ => None,
+    };
     Ok(Job {
         plan,
         target,
         engine: header.engine,
         command: header.command,
         directory: directory.to_path_buf(),
+        access,
         resumed: Some((journal, run)),
     })
 }
@@ -187,7 +218,7 @@ pub(super) fn target_again(run: &Run, begun_in: &Path) -> Target {
                 Target::Paths { members: kept, layout: Layout::Concat }
             }
         }
-        model @ (Target::Sim(_) | Target::Null { .. }) => model,
+        other @ (Target::Sim(_) | Target::Null { .. } | Target::Sql(_)) => other,
     }
 }
 
@@ -236,6 +267,11 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
             allow_holes: job.plan.allow_holes,
             workers: job.plan.workers,
             seed: *seed,
+            sql: job.access.as_ref().zip(search.sql()).map(|(access, terms)| SqlRequest {
+                access,
+                work: terms.work,
+                statement_timeout: terms.statement_timeout,
+            }),
         },
         |volume| search.extremes(volume.usable, *seed),
         stop,

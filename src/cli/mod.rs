@@ -8,6 +8,7 @@ mod calibrate;
 pub mod check;
 mod compare;
 mod curve;
+mod database;
 mod measuring;
 mod orion;
 pub mod orion_args;
@@ -16,6 +17,7 @@ mod pages;
 mod progress;
 pub mod ranges;
 mod report;
+mod sql;
 mod target;
 
 use crate::model::Error;
@@ -41,6 +43,7 @@ struct Cli {
 enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Curve(Box<curve::CurveArgs>),
+    Sql(sql::SqlArgs),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
@@ -86,6 +89,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
         Ok(cli) => match cli.verb {
             Verb::Calibrate(args) => calibrate::run(&args),
             Verb::Curve(args) => curve::run(&args),
+            Verb::Sql(args) => sql::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),

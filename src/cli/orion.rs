@@ -163,6 +163,7 @@ fn prepare_and_measure(
     let points = |volume: VolumeShape| request.points(volume, plan.seed);
     let bench = Bench::prepare(
         &Request {
+            sql: None,
             target: &job.target,
             engine: &job.engine,
             grain: request.grain(),

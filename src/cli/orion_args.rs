@@ -485,7 +485,7 @@ impl OrionArgs {
         self.given().check_scratch(&target)?;
         let disks = match &target {
             Target::Paths { members, .. } => u32::try_from(members.len()).unwrap_or(u32::MAX),
-            Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } => 1,
+            Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => 1,
         };
         let request = self.request(disks)?;
         let target = match target {

@@ -2,7 +2,7 @@
 
 use super::pacer::{Due, Pacer};
 use super::stage::{LiveClass, Stage};
-use crate::model::{Kind, Nanos, Op, Outcome, Slot, Until};
+use crate::model::{Kind, Nanos, Op, Outcome, Slot, SqlWork, Stream, Until};
 use crate::record::{CoverageMap, Recorder, Seconds, Times};
 use crate::workload::Ops;
 use std::collections::VecDeque;
@@ -30,6 +30,8 @@ pub(super) struct Lane<'a> {
     /// Operations that may still start, of those that count; none = no limit.
     left: Option<u64>,
     recorder: Recorder,
+    /// The work of a database's sessions.
+    sql: Option<SqlWork>,
     /// Done since the last report to `shared.live`, and their response times summed.
     done: u64,
     response: u64,
@@ -49,14 +51,15 @@ pub(super) struct Flight {
 
 impl<'a> Lane<'a> {
     /// A lane without slots. `share` is this worker's part of the operations of fixed work.
-    pub(super) fn new(shared: Shared<'a>, ops: Ops, kinds: &[Kind], share: Until) -> Self {
+    pub(super) fn new(shared: Shared<'a>, ops: Ops, stream: &Stream, share: Until) -> Self {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
             Until::Ops(count) => Some(count),
             Until::Elapsed(_) | Until::Precise { .. } => None,
         };
         Self {
-            recorder: Recorder::new(open, kinds, Arc::clone(shared.seconds)),
+            recorder: Recorder::new(open, &stream.kinds(), Arc::clone(shared.seconds)),
+            sql: stream.sql,
             shared,
             ops,
             ready: VecDeque::new(),
@@ -90,6 +93,9 @@ impl<'a> Lane<'a> {
         if self.free.is_empty() || self.is_exhausted() {
             return Err(Nanos::MAX);
         }
+        if let Some(thinks_until) = self.thinks_until(now) {
+            return Err(thinks_until);
+        }
         match self.shared.pacer.take(now, stage.origin()) {
             Due::NotBefore(due) => Err(due),
             due => {
@@ -121,12 +127,35 @@ impl<'a> Lane<'a> {
             self.recorder.record(flight.kind, times, outcome);
         }
         if outcome == Outcome::Done {
-            self.shared.coverage.touch(flight.position);
+            self.touch(flight);
             self.done += 1;
             self.response += now.since(flight.due).0;
         }
-        self.ready.push_back((self.ops.next_op(), now));
+        let op = self.ops.next_op();
+        self.ready.push_back((op, now.plus(self.ops.pause())));
         self.free.push(slot);
+    }
+
+    /// Until when the session whose turn it is pauses; none if it does not. Only a closed loop of one slot, as a
+    /// database's session is, can have pauses.
+    #[inline]
+    fn thinks_until(&self, now: Nanos) -> Option<Nanos> {
+        self.sql.as_ref()?.think?;
+        self.ready.front().map(|(_, from)| *from).filter(|from| now < *from)
+    }
+
+    /// Counts the blocks that an operation visited.
+    #[inline]
+    fn touch(&self, flight: &Flight) {
+        match &self.sql {
+            None => self.shared.coverage.touch(flight.position),
+            // A scan visits another table.
+            Some(_) if flight.kind == Kind::Scan => (),
+            Some(work) => {
+                let blocks = flight.position..flight.position + work.blocks(flight.kind);
+                blocks.for_each(|block| self.shared.coverage.touch(block));
+            }
+        }
     }
 
     /// Measuring began.

@@ -241,8 +241,9 @@ pub fn point(
 /// The record of a class before anything is poured into it.
 fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
     let streams: Vec<&Stream> = room.point.streams.iter().filter(|stream| stream.name == name).collect();
-    let kinds = Kind::ALL.into_iter().filter(|kind| streams.iter().any(|stream| stream.mix.kinds().contains(kind)));
+    let kinds = Kind::ALL.into_iter().filter(|kind| streams.iter().any(|stream| stream.kinds().contains(kind)));
     StreamRecord {
+        sql: None,
         name: name.into(),
         length: streams[0].length,
         loads: streams.iter().map(|stream| stream.load).collect(),
@@ -395,7 +396,7 @@ fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usiz
     let index = |index: usize| u32::try_from(index).expect("streams and workers are few");
     let share = Share { stream: index(stream), worker: index(number), turn, workers };
     let ops = Ops::new(spec, extent, room.point.seed, share);
-    Lane::new(shared, ops, spec.mix.kinds(), left)
+    Lane::new(shared, ops, spec, left)
 }
 
 /// The loop. Takes what is due while a slot is free, submits it, reaps until the next due time, records, and again.

@@ -18,6 +18,7 @@ pub mod psync;
 pub mod scratch;
 pub mod signature;
 pub mod sim;
+pub mod sql;
 pub mod uring;
 pub mod volume;
 
@@ -60,6 +61,11 @@ pub trait Engine: Sync {
 
     /// Bytes of the volume that operations can reach.
     fn usable(&self) -> u64;
+
+    /// What looks on from outside its sessions, where the target counts for itself.
+    fn witness(&self) -> Option<&dyn sql::Witness> {
+        None
+    }
 
     /// Opens a session with a slot for each of `lengths`, the greatest number of bytes of an operation in it.
     ///

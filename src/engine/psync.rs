@@ -52,7 +52,7 @@ impl Engine for Psync {
             let piece = buffers.take(0, op.kind, op.length);
             let memory = &mut buffers.piece(piece)[..op.length as usize];
             let result = match op.kind {
-                Kind::Read => file.read_at(memory, offset),
+                Kind::Read | Kind::Scan => file.read_at(memory, offset),
                 Kind::Write => file.write_at(memory, offset),
                 // Two calls, as PostgreSQL makes them: docs/decisions/0010-log-writes.md.
                 Kind::Log => file.write_at(memory, offset).and_then(|bytes| file.sync_data().map(|()| bytes)),

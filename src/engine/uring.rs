@@ -209,10 +209,12 @@ impl UringSession<'_> {
         macro_rules! entry {
             ($file:expr) => {
                 match (op.kind, self.buffers_registered) {
-                    (Kind::Read, true) => {
+                    (Kind::Read | Kind::Scan, true) => {
                         opcode::ReadFixed::new($file, address, op.length, piece).offset(offset).build()
                     }
-                    (Kind::Read, false) => opcode::Read::new($file, address, op.length).offset(offset).build(),
+                    (Kind::Read | Kind::Scan, false) => {
+                        opcode::Read::new($file, address, op.length).offset(offset).build()
+                    }
                     (Kind::Write | Kind::Log, true) => {
                         opcode::WriteFixed::new($file, address, op.length, piece).offset(offset).rw_flags(flags).build()
                     }

@@ -1,6 +1,6 @@
 //! What was seen of the host and of the targets: facts, kept in the journal with every run.
 
-use super::{Bytes, Nanos};
+use super::{Bytes, Nanos, ServerFacts, ServerSample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -49,8 +49,12 @@ pub struct TargetFacts {
     pub name: String,
     /// Bytes that operations can reach.
     pub usable: Bytes,
-    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`.
+    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`. Of a database on this machine,
+    /// the directory of its data.
     pub members: Vec<VolumeMember>,
+    /// The database server, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Box<ServerFacts>>,
 }
 
 /// One file or device of a volume.
@@ -168,6 +172,9 @@ pub struct Sample {
     /// The threads of this process; none where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_threads: Option<OwnThreads>,
+    /// The database server, where one is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Box<ServerSample>>,
 }
 
 /// The threads that this process has at one moment.

@@ -13,11 +13,13 @@ pub enum Kind {
     /// A write that is over when its data is durable, as a database's log writer makes it: write and fdatasync, or
     /// `O_DSYNC`.
     Log,
+    /// Read a whole table of a database, one block after the other.
+    Scan,
 }
 
 impl Kind {
     /// Every kind, in the order reports list them.
-    pub const ALL: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Log];
+    pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Log, Kind::Scan];
 
     /// The word reports use.
     #[must_use]
@@ -26,6 +28,7 @@ impl Kind {
             Kind::Read => "read",
             Kind::Write => "write",
             Kind::Log => "log",
+            Kind::Scan => "scan",
         }
     }
 
@@ -76,16 +79,42 @@ pub enum Cause {
     Errno(i32),
     /// Fewer bytes than asked for were transferred.
     Short,
+    /// A statement touched another number of rows than it was made to.
+    Rows,
+    /// A database refused, by its SQLSTATE: five characters of ASCII.
+    SqlState([u8; 5]),
 }
 
 impl Cause {
-    /// A name for counting and printing: `short transfer`, or the system's text of the error.
+    /// A name for counting and printing: `short transfer`, the system's text of the error, or the database's code.
     #[must_use]
     pub fn name(self) -> String {
         match self {
             Cause::Errno(number) => std::io::Error::from_raw_os_error(number).to_string(),
             Cause::Short => "short transfer".into(),
+            Cause::Rows => "rows missing".into(),
+            Cause::SqlState(state) => {
+                let code: String = state.iter().map(|byte| char::from(*byte)).collect();
+                format!("SQLSTATE {code}{}", state_in_words(&code))
+            }
         }
+    }
+}
+
+/// What the codes mean that a run meets, in the SQL standard's and `PostgreSQL`'s words.
+fn state_in_words(code: &str) -> &'static str {
+    match code {
+        "40001" => " (serialization failure)",
+        "40P01" => " (deadlock)",
+        "42P01" | "42S02" => " (table missing)",
+        "42501" => " (insufficient privilege)",
+        "53100" => " (disk full)",
+        "53200" => " (out of memory)",
+        "55P03" => " (lock not available)",
+        "57014" => " (statement timeout)",
+        "58030" => " (I/O error)",
+        "XX001" => " (data corrupted)",
+        _ => "",
     }
 }
 

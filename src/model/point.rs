@@ -1,6 +1,6 @@
 //! A data point: a few streams that run together for a while.
 
-use super::{Bytes, Kind, Nanos, Pattern, Ratio};
+use super::{Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Which point of a plan this is: what it tries, and at which load. No two points of a run have the same.
@@ -148,8 +148,19 @@ pub struct Stream {
     pub mix: Mix,
     /// Which positions.
     pub pattern: Pattern,
-    /// Bytes of one operation.
+    /// Bytes of one operation; of a database's, of one block.
     pub length: u32,
+    /// The work of a database's sessions, which takes the place of `mix` and `pattern`; none for raw I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlWork>,
+}
+
+impl Stream {
+    /// The kinds of operation that can occur, in the order of [`Kind::ALL`].
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.sql.as_ref().map_or_else(|| self.mix.kinds().to_vec(), SqlWork::kinds)
+    }
 }
 
 /// When operations are due.

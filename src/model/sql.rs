@@ -1,6 +1,6 @@
 //! A database as a target: which servers, which tables, what they are and what they counted.
 
-use super::{Bytes, Nanos};
+use super::{Bytes, Kind, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -57,6 +57,121 @@ impl Tables {
     pub fn bytes(&self) -> Bytes {
         Bytes(u64::from(self.schemas) * self.scale * u64::from(self.block))
     }
+}
+
+/// What a session does, operation after operation: the SLOB method. Shares are exact: they are dealt, not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SqlWork {
+    /// Where.
+    pub tables: Tables,
+    /// Rows, and so blocks, that one read visits by key.
+    pub read_rows: u32,
+    /// Rows, and so blocks, that one update changes.
+    pub update_rows: u32,
+    /// Share of all operations that update.
+    pub updates: Ratio,
+    /// Share of the reads that scan a whole table instead.
+    pub scans: Ratio,
+    /// How much of a row an update changes.
+    pub redo: Redo,
+    /// A part of every table that gets operations of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot_spot: Option<HotSpot>,
+    /// Every so manieth operation of a session goes to the first table instead of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot_schema_every: Option<u32>,
+    /// Pauses of the sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// By which way a block is read.
+    #[serde(default)]
+    pub way: ReadWay,
+}
+
+impl SqlWork {
+    /// The plain work on `tables`: reads of 64 blocks.
+    #[must_use]
+    pub fn reads(tables: Tables) -> Self {
+        Self {
+            tables,
+            read_rows: 64,
+            update_rows: 64,
+            updates: Ratio::ZERO,
+            scans: Ratio::ZERO,
+            redo: Redo::Lite,
+            hot_spot: None,
+            hot_schema_every: None,
+            think: None,
+            way: ReadWay::Row,
+        }
+    }
+
+    /// Blocks that one operation of `kind` visits.
+    #[must_use]
+    pub fn blocks(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Read => self.read_rows.into(),
+            Kind::Write | Kind::Log => self.update_rows.into(),
+            Kind::Scan => self.tables.scan_blocks,
+        }
+    }
+
+    /// The kinds of operation that occur.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Kind> {
+        let (updates, scans) = (self.updates, if self.updates == Ratio::ONE { Ratio::ZERO } else { self.scans });
+        let occurs = |kind: &Kind| match kind {
+            Kind::Read => updates != Ratio::ONE && scans != Ratio::ONE,
+            Kind::Write => updates != Ratio::ZERO,
+            Kind::Scan => scans != Ratio::ZERO,
+            Kind::Log => false,
+        };
+        Kind::ALL.into_iter().filter(occurs).collect()
+    }
+}
+
+/// How much of a row an update changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Redo {
+    /// Two of the nineteen columns.
+    #[default]
+    Lite,
+    /// All of them.
+    Heavy,
+}
+
+/// By which way a database reads a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadWay {
+    /// Through the buffer cache, touching a row.
+    #[default]
+    Row,
+    /// As a piece of a file, without the buffer cache.
+    File,
+}
+
+/// A part of every table that gets operations of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HotSpot {
+    /// Every so manieth operation of a session goes there.
+    pub every: u32,
+    /// Its first row, from 0.
+    pub first: u64,
+    /// Its rows.
+    pub rows: u64,
+}
+
+/// Pauses of a session, as a user has them between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Think {
+    /// After every so manieth operation.
+    pub every: u32,
+    /// The shortest pause.
+    pub least: Nanos,
+    /// The longest; all between are equally likely.
+    pub most: Nanos,
 }
 
 /// What a server and its tables are, as found before the first point.

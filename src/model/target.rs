@@ -1,6 +1,6 @@
 //! Where operations go: files and devices, a scratch file to be made, or a model of a device.
 
-use super::{Bytes, Error, GIB, Nanos, Ratio};
+use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -28,6 +28,8 @@ pub enum Target {
     },
     /// A queueing model on virtual time.
     Sim(SimSpec),
+    /// Tables of a database, through its own SQL.
+    Sql(SqlTarget),
     /// Nothing at all: every operation is over at once. Measures the tool itself.
     Null {
         /// Pretended size.
@@ -274,6 +276,10 @@ impl fmt::Display for Target {
             }
             Target::Scratch { directory, .. } => write!(f, "a scratch file in {}", directory.display()),
             Target::Sim(spec) => spec.fmt(f),
+            Target::Sql(SqlTarget { private_in: Some(directory), dbms, .. }) => {
+                write!(f, "a private {} server in {directory}", dbms.name())
+            }
+            Target::Sql(servers) => f.write_str(&servers.urls.join(" ")),
             Target::Null { .. } => f.write_str("null:"),
         }
     }

@@ -17,6 +17,14 @@ pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
     found
 }
 
+/// The names of the whole disks that hold `path`; the first is the uppermost. Empty where nothing is known of it.
+#[must_use]
+pub fn devices_of(path: &Path) -> Vec<String> {
+    let Ok(metadata) = std::fs::metadata(path) else { return Vec::new() };
+    let number = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    devices(number).into_iter().take(1).map(|device| device.name).collect()
+}
+
 fn descend((major, minor): (u32, u32), found: &mut Vec<BlockDevice>, depth: usize) {
     let Ok(directory) = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else { return };
     let disk = whole_disk(directory);

@@ -6,10 +6,12 @@
 
 mod device;
 mod host;
+mod process;
 mod sample;
 
-pub use device::devices;
+pub use device::{devices, devices_of};
 pub use host::host;
+pub use process::{ProcessCounters, processes_below};
 pub use sample::Observer;
 
 /// A small file of /proc or /sys without its line end; none if it cannot be read or is empty.

@@ -31,6 +31,7 @@ impl Observer {
             Some((name.clone(), counters))
         });
         Sample {
+            server: None,
             at,
             devices: devices.collect(),
             cpu_ticks: read("/proc/stat").and_then(|text| parse_cpu_ticks(&text)).unwrap_or_default(),

@@ -196,7 +196,14 @@ impl CalibrateRequest {
             Step::Log(bytes) => {
                 let mix = Mix { writes: Ratio::ONE, durable: true };
                 let load = Load::Closed { depth: 1 };
-                Stream { name: SMALL.into(), load, mix, pattern: Pattern::Sequential { start: 0 }, length: bytes }
+                Stream {
+                    sql: None,
+                    name: SMALL.into(),
+                    load,
+                    mix,
+                    pattern: Pattern::Sequential { start: 0 },
+                    length: bytes,
+                }
             }
             Step::Cell | Step::Depth | Step::Again => random(Load::Closed { depth: small }, Pattern::Uniform),
         };
@@ -205,7 +212,7 @@ impl CalibrateRequest {
 
     fn stream(&self, load: Load, mix: Mix, pattern: Pattern, length: u32) -> Stream {
         let name = if length == self.large && length != self.block { LARGE } else { SMALL };
-        Stream { name: name.into(), load, mix, pattern, length }
+        Stream { sql: None, name: name.into(), load, mix, pattern, length }
     }
 
     fn until(&self) -> Until {
@@ -481,6 +488,7 @@ mod tests {
         }
         let load = Load::Closed { depth };
         let mut stream = StreamRecord {
+            sql: None,
             name: SMALL.into(),
             length: 8192,
             loads: vec![load],

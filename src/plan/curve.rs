@@ -5,7 +5,9 @@
 
 use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use crate::analyse::PointSummary;
-use crate::model::{Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until};
+use crate::model::{
+    Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, SqlWork, Step, Stream, Until, WarmUp,
+};
 use serde::{Deserialize, Serialize};
 
 /// Greatest depth at which the maximum is searched for.
@@ -56,6 +58,34 @@ pub struct CurveRequest {
     pub precision: Ratio,
     /// The longest that a point is measured, precise or not.
     pub point_most: Nanos,
+    /// What the sessions of a database do; none for raw I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlTerms>,
+}
+
+/// What the sessions of a database do, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SqlTerms {
+    /// What they do.
+    pub work: SqlWork,
+    /// When a point ends.
+    pub stop: SqlStop,
+    /// What comes before measuring.
+    pub warm_up: WarmUp,
+    /// The server ends a statement after so long; none = as it is set there.
+    pub statement_timeout: Option<Nanos>,
+}
+
+/// When a point with sessions of a database ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SqlStop {
+    /// As a curve's points do: when the figures are precise.
+    Precise,
+    /// After this long.
+    Elapsed(Nanos),
+    /// After so many operations of every session.
+    OpsOfEach(u64),
 }
 
 impl CurveRequest {
@@ -111,8 +141,10 @@ impl CurveRequest {
             }
             other => other,
         };
-        let stream = Stream { name: SMALL.into(), load, mix: self.mix, pattern, length: self.length };
+        let sql = self.sql.map(|terms| terms.work);
+        let stream = Stream { sql, name: SMALL.into(), load, mix: self.mix, pattern, length: self.length };
         let background = self.background.map(|background| Stream {
+            sql: None,
             name: LARGE.into(),
             load: Load::Closed { depth: background.depth },
             mix: Mix::READS,
@@ -120,13 +152,19 @@ impl CurveRequest {
             length: background.length,
         });
         let least = Nanos(WINDOW.0 * WINDOWS_MIN).min(self.point_most);
+        let precise = Until::Precise { precision: self.precision, least, most: self.point_most };
+        let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
+            SqlStop::Precise => (precise, WINDOW),
+            SqlStop::Elapsed(time) => (Until::Elapsed(time), Point::second()),
+            SqlStop::OpsOfEach(count) => (Until::Ops(count * u64::from(coordinates.small)), Point::second()),
+        };
         Point {
             coordinates,
             streams: std::iter::once(stream).chain(background).collect(),
-            warm_up: WARM_UP,
-            until: Until::Precise { precision: self.precision, least, most: self.point_most },
+            warm_up: self.sql.map_or(WARM_UP, |terms| terms.warm_up),
+            until,
             seed: seed_of(seed, coordinates),
-            window: WINDOW,
+            window,
         }
     }
 
@@ -156,7 +194,12 @@ impl CurveRequest {
     /// Seconds that a point takes at the most.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
-        self.point_most.plus(WARM_UP.most).as_secs_f64()
+        let (most, warm_up) = match self.sql {
+            Some(SqlTerms { stop: SqlStop::Elapsed(time), warm_up, .. }) => (time, warm_up),
+            Some(terms) => (self.point_most, terms.warm_up),
+            None => (self.point_most, WARM_UP),
+        };
+        most.plus(warm_up.most).as_secs_f64()
     }
 
     /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
@@ -175,7 +218,7 @@ impl CurveRequest {
     /// True if some operation writes.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.mix.writes != Ratio::ZERO
+        self.mix.writes != Ratio::ZERO || self.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO)
     }
 }
 

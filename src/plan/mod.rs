@@ -10,6 +10,6 @@ pub mod orion;
 pub mod search;
 
 pub use calibrate::CalibrateRequest;
-pub use curve::CurveRequest;
+pub use curve::{CurveRequest, SqlStop, SqlTerms};
 pub use orion::OrionRequest;
 pub use search::Search;

@@ -386,6 +386,7 @@ impl OrionRequest {
 
     fn streams(&self, cell: Coordinates, volume: VolumeShape<'_>) -> Vec<Stream> {
         let stream = |name: &str, depth, pattern, length| Stream {
+            sql: None,
             name: name.into(),
             load: Load::Closed { depth },
             mix: self.mix(),
@@ -443,6 +444,7 @@ impl OrionRequest {
         Some(Point {
             coordinates: IDLE,
             streams: vec![Stream {
+                sql: None,
                 name: LARGE.into(),
                 load: Load::Closed { depth: self.num_disks.saturating_mul(2).clamp(4, 64) },
                 mix: Mix::READS,

@@ -1,6 +1,6 @@
 //! Plans whose next point depends on what the ones before it showed: `calibrate` and `curve`, under one name.
 
-use super::{CalibrateRequest, CurveRequest};
+use super::{CalibrateRequest, CurveRequest, SqlTerms};
 use crate::analyse::PointSummary;
 use crate::model::{Bound, Coordinates, Point, Ratio};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ pub enum Search {
     Calibrate(CalibrateRequest),
     /// `rigel curve`.
     Curve(CurveRequest),
+    /// `rigel sql run`: a curve of one load or several, of a database's sessions.
+    Sql(CurveRequest),
 }
 
 impl Search {
@@ -22,7 +24,8 @@ impl Search {
         let asked = |verb: &str| plan.get(verb).cloned();
         let calibrate = || serde_json::from_value(asked("calibrate")?).ok().map(Self::Calibrate);
         let curve = || serde_json::from_value(asked("curve")?).ok().map(Self::Curve);
-        calibrate().or_else(curve)
+        let sql = || serde_json::from_value(asked("sql")?).ok().map(Self::Sql);
+        calibrate().or_else(curve).or_else(sql)
     }
 
     /// The verb.
@@ -31,6 +34,7 @@ impl Search {
         match self {
             Self::Calibrate(_) => "calibrate",
             Self::Curve(_) => "curve",
+            Self::Sql(_) => "sql",
         }
     }
 
@@ -39,7 +43,7 @@ impl Search {
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.next(usable, seed, done),
-            Self::Curve(request) => request.next(usable, seed, done),
+            Self::Curve(request) | Self::Sql(request) => request.next(usable, seed, done),
         }
     }
 
@@ -48,7 +52,7 @@ impl Search {
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
-            Self::Curve(_) => None,
+            Self::Curve(_) | Self::Sql(_) => None,
         }
     }
 
@@ -57,7 +61,7 @@ impl Search {
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         match self {
             Self::Calibrate(request) => request.extremes(usable, seed),
-            Self::Curve(request) => request.extremes(usable, seed),
+            Self::Curve(request) | Self::Sql(request) => request.extremes(usable, seed),
         }
     }
 
@@ -66,7 +70,7 @@ impl Search {
     pub fn points_expected(&self, done: usize) -> usize {
         match self {
             Self::Calibrate(request) => request.points_expected(done),
-            Self::Curve(request) => request.points_expected(done),
+            Self::Curve(request) | Self::Sql(request) => request.points_expected(done),
         }
     }
 
@@ -75,7 +79,7 @@ impl Search {
     pub fn point_seconds(&self) -> f64 {
         match self {
             Self::Calibrate(request) => request.point_seconds(),
-            Self::Curve(request) => request.point_seconds(),
+            Self::Curve(request) | Self::Sql(request) => request.point_seconds(),
         }
     }
 
@@ -84,7 +88,7 @@ impl Search {
     pub fn bound(&self) -> Option<Bound> {
         match self {
             Self::Calibrate(request) => Some(request.bound),
-            Self::Curve(request) => request.bound,
+            Self::Curve(request) | Self::Sql(request) => request.bound,
         }
     }
 
@@ -93,7 +97,16 @@ impl Search {
     pub fn precision(&self) -> Ratio {
         match self {
             Self::Calibrate(request) => request.precision,
-            Self::Curve(request) => request.precision,
+            Self::Curve(request) | Self::Sql(request) => request.precision,
+        }
+    }
+
+    /// What the sessions of a database do; none for raw I/O.
+    #[must_use]
+    pub fn sql(&self) -> Option<SqlTerms> {
+        match self {
+            Self::Calibrate(_) => None,
+            Self::Curve(request) | Self::Sql(request) => request.sql,
         }
     }
 
@@ -102,7 +115,7 @@ impl Search {
     pub fn grain(&self) -> u64 {
         match self {
             Self::Calibrate(request) => request.grain(),
-            Self::Curve(request) => request.grain(),
+            Self::Curve(request) | Self::Sql(request) => request.grain(),
         }
     }
 
@@ -111,7 +124,7 @@ impl Search {
     pub fn largest(&self) -> u64 {
         match self {
             Self::Calibrate(request) => request.largest(),
-            Self::Curve(request) => request.largest(),
+            Self::Curve(request) | Self::Sql(request) => request.largest(),
         }
     }
 
@@ -120,7 +133,7 @@ impl Search {
     pub fn writes(&self) -> bool {
         match self {
             Self::Calibrate(request) => request.writes,
-            Self::Curve(request) => request.writes(),
+            Self::Curve(request) | Self::Sql(request) => request.writes(),
         }
     }
 }

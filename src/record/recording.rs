@@ -7,7 +7,7 @@
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
-use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample};
+use crate::model::{Cause, Coordinates, Kind, Load, Nanos, Outcome, Pattern, Point, Sample, SqlWork};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -127,6 +127,9 @@ pub struct StreamRecord {
     pub loads: Vec<Load>,
     /// The pattern of each of its streams.
     pub patterns: Vec<Pattern>,
+    /// The work of a database's sessions; none for raw I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlWork>,
     /// By kind, those that can occur in the mix.
     pub kinds: Vec<KindRecord>,
     /// By second: operations that were due and never started. Empty in a closed loop.
@@ -482,6 +485,7 @@ mod tests {
 
     fn stream(kinds: &[Kind]) -> StreamRecord {
         StreamRecord {
+            sql: None,
             name: "small".into(),
             length: 8192,
             loads: vec![Load::Closed { depth: 1 }],

@@ -554,6 +554,7 @@ mod tests {
 
     fn stream(name: &str, depth: u32, length: u32, seconds: u64, ios: &[Ios]) -> StreamRecord {
         let mut record = StreamRecord {
+            sql: None,
             name: name.into(),
             length,
             loads: vec![Load::Closed { depth }],

@@ -79,7 +79,7 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             terms.push(Term::defining("load beside", &"none"));
             terms.push(Term::known("longest point", &request.point_most));
         }
-        Some(Search::Curve(request)) => {
+        Some(Search::Curve(request) | Search::Sql(request)) => {
             terms.push(size(SMALL, request.length));
             terms.extend(work(request.mix, request.pattern));
             let beside = request.background.map_or_else(

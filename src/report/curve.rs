@@ -20,7 +20,7 @@ pub fn of(run: &Run) -> Option<CurveResult> {
 
 fn request(run: &Run) -> Option<CurveRequest> {
     match Search::of(&run.header.plan)? {
-        Search::Curve(request) => Some(request),
+        Search::Curve(request) | Search::Sql(request) => Some(request),
         Search::Calibrate(_) => None,
     }
 }

@@ -27,7 +27,7 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
                 "measure with --keep, and fio has a file to read",
             ));
         }
-        Target::Sim(_) | Target::Null { .. } => {
+        Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {
             return Err(Error::asked(format!("fio has no target '{}'", header.target), "measure a file or a device"));
         }
     };
@@ -236,6 +236,7 @@ mod tests {
 
     fn stream(pattern: &str) -> Stream {
         Stream {
+            sql: None,
             name: "small".into(),
             load: Load::Closed { depth: 1 },
             mix: Mix::READS,

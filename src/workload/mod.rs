@@ -8,6 +8,8 @@ pub mod content;
 mod ops;
 mod permutation;
 pub mod rng;
+mod sessions;
 mod zipf;
 
 pub use ops::{Ops, Share};
+pub use permutation::Permutation;

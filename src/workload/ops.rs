@@ -2,8 +2,9 @@
 
 use super::permutation::Permutation;
 use super::rng::Rng;
+use super::sessions::SessionOps;
 use super::zipf::Zipf;
-use crate::model::{Kind, Op, Pattern, Ratio, Stream};
+use crate::model::{Kind, Nanos, Op, Pattern, Ratio, Stream};
 
 /// An endless sequence of operations.
 #[derive(Debug, Clone)]
@@ -15,11 +16,15 @@ pub struct Ops {
     write_kind: Kind,
     extent: u64,
     length: u32,
+    /// Of a database's session.
+    session: Option<Box<SessionOps>>,
 }
 
 #[derive(Debug, Clone)]
 enum Positions {
     Uniform,
+    /// As the session says, the kind too.
+    Session,
     Sequential {
         next: u64,
     },
@@ -73,6 +78,7 @@ impl Ops {
         // All workers of a stream scatter and order its blocks in the same way.
         let permutation = || Permutation::new(extent, seed ^ u64::from(share.stream));
         let positions = match stream.pattern {
+            _ if stream.sql.is_some() => Positions::Session,
             Pattern::Uniform => Positions::Uniform,
             Pattern::Sequential { start } => Positions::Sequential { next: start % extent },
             Pattern::Zipf { theta } => Positions::Zipf { ranks: Zipf::new(extent, theta), scatter: permutation() },
@@ -98,7 +104,14 @@ impl Ops {
             write_kind: stream.mix.write_kind(),
             extent,
             length: stream.length,
+            session: stream.sql.map(|work| Box::new(SessionOps::new(work, share.turn))),
         }
+    }
+
+    /// How long the session pauses before the operation just made.
+    #[inline]
+    pub fn pause(&mut self) -> Nanos {
+        self.session.as_ref().map_or(Nanos(0), |session| session.pause(&mut self.rng))
     }
 
     /// The next operation.
@@ -111,10 +124,18 @@ impl Ops {
                 *next = if position + 1 == self.extent { 0 } else { position + 1 };
                 position
             }
+            Positions::Session => return self.next_of_session(),
             _ => self.next_elsewhere(),
         };
         let write = self.write_below > 0 && self.rng.bits() >> 32 < self.write_below;
         Op { position, length: self.length, kind: if write { self.write_kind } else { Kind::Read } }
+    }
+
+    #[inline(never)]
+    fn next_of_session(&mut self) -> Op {
+        let session = self.session.as_mut().expect("a session's positions come with its work");
+        let (position, kind) = session.next(&mut self.rng);
+        Op { position, length: self.length, kind }
     }
 
     /// The next position of the other patterns. Apart, so that the two above stay short: with all of it in one function
@@ -135,7 +156,9 @@ impl Ops {
                 *next = if *next + *stride < self.extent { *next + *stride } else { *first };
                 order.of(if place < self.extent { place } else { place - self.extent })
             }
-            Positions::Uniform | Positions::Sequential { .. } => unreachable!("made where the operation is made"),
+            Positions::Uniform | Positions::Sequential { .. } | Positions::Session => {
+                unreachable!("made where the operation is made")
+            }
         }
     }
 }
@@ -156,6 +179,7 @@ mod tests {
 
     fn stream(pattern: Pattern, write_percent: f64) -> Stream {
         Stream {
+            sql: None,
             name: "small".into(),
             load: Load::Closed { depth: 1 },
             mix: Mix { writes: Ratio::from_percent(write_percent).unwrap(), durable: false },

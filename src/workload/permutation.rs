@@ -14,7 +14,7 @@ const ROUNDS: usize = 4;
 /// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(extent)` numbers
 /// too many, and hardly ever is a second step needed.
 #[derive(Debug, Clone)]
-pub(super) struct Permutation {
+pub struct Permutation {
     keys: [u64; ROUNDS],
     extent: u64,
     /// Bits of the lower half.
@@ -26,7 +26,8 @@ pub(super) struct Permutation {
 
 impl Permutation {
     /// The order of the numbers below `extent` that belongs to `key`; `extent` must not be 0.
-    pub(super) fn new(extent: u64, key: u64) -> Self {
+    #[must_use]
+    pub fn new(extent: u64, key: u64) -> Self {
         let bits = u64::BITS - (extent - 1).leading_zeros();
         let low_bits = bits / 2;
         // Of streams that share a seed no generator has this number: theirs are small.
@@ -42,7 +43,8 @@ impl Permutation {
 
     /// Where `number`, which must be below the extent, comes to stand.
     #[inline]
-    pub(super) fn of(&self, number: u64) -> u64 {
+    #[must_use]
+    pub fn of(&self, number: u64) -> u64 {
         let mut value = number;
         loop {
             value = self.step(value);

@@ -60,7 +60,8 @@ fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32
 
 /// A closed loop of reads.
 fn reads(pattern: Pattern, length: u32, depth: u32, warm_up: WarmUp, until: Until) -> Point {
-    let stream = Stream { name: "small".into(), load: Load::Closed { depth }, mix: Mix::READS, pattern, length };
+    let stream =
+        Stream { sql: None, name: "small".into(), load: Load::Closed { depth }, mix: Mix::READS, pattern, length };
     Point {
         coordinates: Coordinates::cell(depth, 0),
         streams: vec![stream],

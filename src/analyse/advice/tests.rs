@@ -75,7 +75,7 @@ pub(crate) fn header() -> Header {
         points: Vec::new(),
         plan: serde_json::json!({ "calibrate": { "num_disks": 4 } }),
         host: crate::model::Host { cpus: 32, ..crate::model::Host::default() },
-        facts: TargetFacts { name: "/data/file".into(), usable: Bytes(4 << 30), members: vec![member] },
+        facts: TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 << 30), members: vec![member] },
         findings: Vec::new(),
     }
 }

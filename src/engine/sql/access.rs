@@ -1,0 +1,406 @@
+//! How a database is reached: its URL, who asks, and how the connection is protected.
+//!
+//! Goes in: URLs, the environment's words for passwords and certificates. Comes out: an [`Access`], which never shows a
+//! password: not in a URL, nor in a debug print, nor in the journal.
+
+use crate::model::{Dbms, Error};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A password. It prints as stars.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps `text` from being printed.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The password itself, for the connection alone.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What is known of a certificate, and what is wanted of it. The names and meanings are those of libpq's `sslmode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tls {
+    /// Never.
+    Disable,
+    /// If the server has it; any certificate.
+    Prefer,
+    /// Always; any certificate.
+    Require,
+    /// Always, with a certificate of a known authority.
+    VerifyCa,
+    /// Likewise, and made out to the host's name.
+    VerifyFull,
+}
+
+/// One server's address. It holds no password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The database management system.
+    pub dbms: Dbms,
+    /// Who asks.
+    pub user: String,
+    /// A host's name or address; of a socket its directory (`PostgreSQL`) or path (`MySQL`), which begins with a slash.
+    pub host: String,
+    /// TCP port, or the number in the socket's name.
+    pub port: u16,
+    /// The database.
+    pub database: String,
+    /// How the connection is protected.
+    pub tls: Tls,
+    /// Certificates of the authorities that are trusted; none = the system's.
+    pub authorities: Option<PathBuf>,
+}
+
+const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and the password in PGPASSWORD or \
+     MYSQL_PWD, a file by --password-file, or typed when asked";
+
+impl Address {
+    /// True if `text` looks like the URL of a database.
+    #[must_use]
+    pub fn is_url(text: &str) -> bool {
+        dbms_of(text).is_some()
+    }
+
+    /// Reads a URL. `environment` answers for variables such as `PGUSER`.
+    ///
+    /// # Errors
+    /// It is no such URL, or holds a password, which every user of the machine could then read.
+    pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let (dbms, rest) = dbms_of(url).ok_or_else(|| Error::asked(format!("'{url}' is no database's URL"), USAGE))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let shown = || format!("{}://{}", dbms.name(), place);
+        if user.contains(':') || query.split('&').any(|part| part.starts_with("password=")) {
+            return Err(Error::asked(
+                format!("the URL of '{}' holds a password, which every user of this machine can read", shown()),
+                "take it out, and put it in PGPASSWORD or MYSQL_PWD, or in a file named by --password-file",
+            ));
+        }
+        let decoded = |text: &str| {
+            decode(text).ok_or_else(|| Error::asked(format!("'{text}' in the URL of '{}' has a bad %", shown()), USAGE))
+        };
+        let (host, port) = match place.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port)),
+            _ => (place, None),
+        };
+        let port_wrong =
+            |port: &str| Error::asked(format!("'{port}' in the URL of '{}' is no port", shown()), "give 1 to 65535");
+        let parse_port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| port_wrong(port));
+        let mut address = Self {
+            dbms,
+            user: decoded(user)?,
+            host: decoded(host.trim_start_matches('[').trim_end_matches(']'))?,
+            port: port.map_or(Ok(default_port(dbms)), parse_port)?,
+            database: decoded(database)?,
+            tls: Tls::Prefer,
+            authorities: None,
+        };
+        let words =
+            ["PGSSLMODE", "PGSSLROOTCERT"].map(|name| if dbms == Dbms::Postgres { environment(name) } else { None });
+        for (key, value) in ["sslmode", "sslrootcert"].into_iter().zip(words) {
+            if let Some(value) = value {
+                address.set(key, &value)?;
+            }
+        }
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            address.set(key, &decoded(value)?)?;
+        }
+        if address.user.is_empty() {
+            let name = if dbms == Dbms::Postgres { "PGUSER" } else { "MYSQL_USER" };
+            address.user = environment(name).or_else(|| environment("USER")).unwrap_or_else(|| dbms.name().into());
+        }
+        if address.host.is_empty() {
+            address.host =
+                if dbms == Dbms::Postgres { "/var/run/postgresql" } else { "/run/mysqld/mysqld.sock" }.into();
+        }
+        if address.database.is_empty() {
+            address.database = if dbms == Dbms::Postgres { address.user.clone() } else { "rigel".into() };
+        }
+        Ok(address)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        match key {
+            "host" | "socket" => self.host = value.into(),
+            "port" => {
+                self.port = value
+                    .parse()
+                    .map_err(|_| Error::asked(format!("'{value}' is no port"), "give a number from 1 to 65535"))?;
+            }
+            "user" => self.user = value.into(),
+            "dbname" => self.database = value.into(),
+            "sslmode" | "ssl-mode" => {
+                self.tls = match value.to_ascii_lowercase().as_str() {
+                    "disable" | "disabled" => Tls::Disable,
+                    "allow" | "prefer" | "preferred" => Tls::Prefer,
+                    "require" | "required" => Tls::Require,
+                    "verify-ca" | "verify_ca" => Tls::VerifyCa,
+                    "verify-full" | "verify_identity" => Tls::VerifyFull,
+                    _ => {
+                        return Err(Error::asked(
+                            format!("'{value}' is no sslmode"),
+                            "give disable, prefer, require, verify-ca or verify-full",
+                        ));
+                    }
+                }
+            }
+            "sslrootcert" | "ssl-ca" => {
+                self.authorities = (value != "system").then(|| PathBuf::from(value));
+            }
+            _ => {
+                return Err(Error::asked(
+                    format!("'{key}' in a database's URL is not known here"),
+                    "known are host, port, user, dbname, socket, sslmode and sslrootcert",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the server is reached by a socket of this machine.
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        self.host.starts_with('/')
+    }
+}
+
+fn default_port(dbms: Dbms) -> u16 {
+    match dbms {
+        Dbms::Postgres => 5432,
+        Dbms::Mysql => 3306,
+    }
+}
+
+fn dbms_of(url: &str) -> Option<(Dbms, &str)> {
+    let schemes = [
+        ("postgres://", Dbms::Postgres),
+        ("postgresql://", Dbms::Postgres),
+        ("mysql://", Dbms::Mysql),
+        ("mariadb://", Dbms::Mysql),
+    ];
+    schemes.iter().find_map(|(scheme, dbms)| Some((*dbms, url.strip_prefix(scheme)?)))
+}
+
+impl fmt::Display for Address {
+    /// A URL that is read back as the same address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}@", self.dbms.name(), encode(&self.user))?;
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?;
+        } else {
+            f.write_str(&encode(&self.host))?;
+        }
+        if self.port != default_port(self.dbms) {
+            write!(f, ":{}", self.port)?;
+        }
+        write!(f, "/{}", encode(&self.database))?;
+        let tls = match self.tls {
+            Tls::Disable => Some("disable"),
+            Tls::Prefer => None,
+            Tls::Require => Some("require"),
+            Tls::VerifyCa => Some("verify-ca"),
+            Tls::VerifyFull => Some("verify-full"),
+        };
+        let authorities = self.authorities.as_ref().map(|path| encode(&path.to_string_lossy()));
+        let parts = [("sslmode", tls.map(String::from)), ("sslrootcert", authorities)];
+        for (number, (key, value)) in parts.into_iter().filter_map(|(k, v)| Some((k, v?))).enumerate() {
+            write!(f, "{}{key}={value}", if number == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+/// `%2F` and the like made characters.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Characters that mean something in a URL made `%2F` and the like.
+fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// The servers of a run, and who asks.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// One as good as the other; at least one.
+    pub servers: Vec<Address>,
+    /// Of all of them.
+    pub password: Option<Secret>,
+    /// The name under which the sessions of this run are seen on the server.
+    pub application: String,
+}
+
+impl Access {
+    /// Reads URLs, which must all be of one kind of database.
+    ///
+    /// # Errors
+    /// One is no URL of a database, or holds a password, or they differ.
+    pub fn parse<'a>(
+        urls: impl IntoIterator<Item = &'a str>,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Error> {
+        let servers =
+            urls.into_iter().map(|url| Address::parse(url, environment)).collect::<Result<Vec<_>, Error>>()?;
+        let first = servers.first().ok_or_else(|| Error::asked("no database is named", USAGE))?;
+        if let Some(other) = servers.iter().find(|other| other.dbms != first.dbms) {
+            return Err(Error::asked(
+                format!("'{first}' and '{other}' are different kinds of database"),
+                "measure them one after the other, and compare the runs",
+            ));
+        }
+        // Its own number, so that two runs on one server are told apart.
+        let application = format!("rigel-{}", std::process::id());
+        Ok(Self { servers, password: None, application })
+    }
+
+    /// What the servers are.
+    #[must_use]
+    pub fn dbms(&self) -> Dbms {
+        self.servers[0].dbms
+    }
+}
+
+/// The password that `~/.pgpass` (or the file named by `PGPASSFILE`) has for `address`. As libpq does, a file that
+/// others may read is left alone: the second value then says so.
+#[must_use]
+pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<String>) {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(metadata) = std::fs::metadata(path) else { return (None, None) };
+    if metadata.permissions().mode() & 0o077 != 0 {
+        let why = format!("'{}' is not used: others may read it. Set its mode to 0600", path.display());
+        return (None, Some(why));
+    }
+    let Ok(text) = std::fs::read_to_string(path) else { return (None, None) };
+    (text.lines().find_map(|line| password_in(line, address)).map(Secret::new), None)
+}
+
+/// The password in a line `host:port:database:user:password` that fits `address`; `*` fits all, a backslash makes the
+/// next character plain.
+fn password_in(line: &str, address: &Address) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            '\\' => fields.last_mut()?.extend(characters.next()),
+            other => fields.last_mut()?.push(other),
+        }
+    }
+    let [host, port, database, user, password] = <[String; 5]>::try_from(fields).ok()?;
+    let named = if address.is_socket() { "localhost" } else { &address.host };
+    let fits = |field: &str, value: &str| field == "*" || field == value;
+    let all = (fits(&host, named) || host == address.host)
+        && fits(&port, &address.port.to_string())
+        && fits(&database, &address.database)
+        && fits(&user, &address.user);
+    all.then_some(password)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(url: &str) -> Result<Address, Error> {
+        Address::parse(url, &|_| None)
+    }
+
+    #[test]
+    fn a_url_is_read_in_its_usual_forms() {
+        let address =
+            parse("postgresql://ana@db.example:6432/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem").unwrap();
+        assert_eq!((address.user.as_str(), address.host.as_str(), address.port), ("ana", "db.example", 6432));
+        assert_eq!((address.database.as_str(), address.tls), ("shop", Tls::VerifyFull));
+        assert_eq!(address.authorities, Some(PathBuf::from("/etc/ca.pem")));
+        let socket = parse("postgres://rigel@%2Ftmp%2Fx/postgres").unwrap();
+        assert!(socket.is_socket() && socket.host == "/tmp/x", "{socket:?}");
+        assert_eq!(parse("postgres:///postgres?host=/tmp/x&user=rigel").unwrap(), socket);
+        let six = parse("mysql://root@[::1]:3307/rigel").unwrap();
+        assert_eq!((six.host.as_str(), six.port, six.dbms), ("::1", 3307, Dbms::Mysql));
+        let words = |name: &str| (name == "PGUSER").then(|| "eva".to_string());
+        assert_eq!(Address::parse("postgres://h", &words).unwrap().to_string(), "postgres://eva@h/eva");
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_refused_and_not_repeated() {
+        for url in ["postgres://ana:s3cret@h/d", "postgres://ana@h/d?password=s3cret", "mysql://ana:s3cret@h/d"] {
+            let error = parse(url).unwrap_err();
+            assert_eq!(error.exit_status(), 2);
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+        assert_eq!(format!("{:?}", Secret::new("s3cret".into())), "***");
+    }
+
+    #[test]
+    fn a_url_that_makes_no_sense_is_refused() {
+        for url in [
+            "oracle://h",
+            "postgres://h:0/d",
+            "postgres://h:x/d",
+            "postgres://h/%zz",
+            "postgres://h/d?mode=x",
+            "mysql://h/d?sslmode=maybe",
+        ] {
+            assert_eq!(parse(url).unwrap_err().exit_status(), 2, "{url}");
+        }
+        assert!(Access::parse(["postgres://h/d", "mysql://h/d"], &|_| None).is_err());
+        assert!(Access::parse([], &|_| None).is_err());
+    }
+
+    #[test]
+    fn a_line_of_pgpass_fits_as_libpq_has_it() {
+        let address = parse("postgres://ana@h:6432/shop").unwrap();
+        assert_eq!(password_in("h:6432:shop:ana:one", &address).as_deref(), Some("one"));
+        assert_eq!(password_in("*:*:*:ana:a\\:b:c", &address).as_deref(), Some("a:b:c"));
+        for line in ["#h:6432:shop:ana:one", "h:5432:shop:ana:one", "h:6432:shop:eva:one", "h:6432", ""] {
+            assert_eq!(password_in(line, &address), None, "{line}");
+        }
+        let socket = parse("postgres://ana@%2Ftmp/shop").unwrap();
+        assert_eq!(password_in("localhost:*:*:*:two", &socket).as_deref(), Some("two"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(user in "[a-z@:/% ]{1,9}", host in "[a-z./-]{1,12}", port in 1u16.., database in "[a-zA-Z?&/ ]{1,9}") {
+            let address = Address {
+                dbms: Dbms::Postgres, user, host, port, database, tls: Tls::Require, authorities: None,
+            };
+            prop_assert_eq!(parse(&address.to_string()).unwrap(), address);
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(postgres://|mysql://)?.{0,40}") {
+            let _ = parse(&text);
+        }
+    }
+}

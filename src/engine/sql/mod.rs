@@ -1,0 +1,202 @@
+//! Databases as targets: tables of one row a block, made, found, worked on and removed by their own SQL.
+//!
+//! Goes in: an [`Access`] and what is to be done. Comes out: tables, an [`Engine`](super::Engine) on them, and what the
+//! server itself counted. Nothing is dropped or altered that was not made here: a manifest in the database says what
+//! was.
+
+pub mod access;
+mod postgres;
+mod postgres_load;
+mod tls;
+
+pub use access::{Access, Address, Secret};
+
+use self::postgres::Postgres;
+use super::Engine;
+use crate::model::{Dbms, Error, Finding, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
+use std::sync::atomic::AtomicBool;
+
+/// Where all that is ours stands in a database.
+pub const SCHEMA: &str = "rigel";
+
+const PASSWORD_CURE: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
+
+/// The name of table `number`, from 0, that is read by key.
+fn blocks_table(number: usize) -> String {
+    format!("blocks_{}", number + 1)
+}
+
+/// The name of table `number`, from 0, that is scanned.
+fn scan_table(number: usize) -> String {
+    format!("scan_{}", number + 1)
+}
+
+/// What looks on while a server is measured, from outside its sessions: what it counted, and what they waited for.
+pub trait Witness: Sync {
+    /// A point begins: what was seen waiting before does not count.
+    fn begin(&self);
+
+    /// Looks once at what the sessions wait for. Takes a millisecond or so.
+    fn look(&self);
+
+    /// The server's counters; none if it does not answer.
+    fn counters(&self) -> Option<ServerSample>;
+
+    /// Waits, a few seconds at most, until the counters hold all that sessions now closed have done.
+    fn settle(&self);
+
+    /// The first process of each server that runs on this machine.
+    fn processes(&self) -> Vec<u32>;
+}
+
+/// What tables are to be made, and how.
+#[derive(Debug, Clone)]
+pub struct LoadRequest {
+    /// The tables.
+    pub tables: Tables,
+    /// Connections that load at the same time.
+    pub degree: u32,
+    /// The tablespace in which they are made; none = the database's.
+    pub tablespace: Option<String>,
+}
+
+/// What happens while tables are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadEvent {
+    /// Rows are there, of so many in all.
+    Rows {
+        /// So far.
+        done: u64,
+        /// In all.
+        of: u64,
+    },
+    /// The indexes are made.
+    Indexing,
+    /// Rows, blocks and order are checked.
+    Verifying,
+}
+
+/// Hears how far making the tables is, from whichever thread.
+pub type LoadListen<'a> = dyn Fn(LoadEvent) + Sync + 'a;
+
+/// What became of a request for tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// Rows that were there before, from an earlier load.
+    pub rows_before: u64,
+    /// Rows in all.
+    pub rows: u64,
+    /// Blocks that hold them.
+    pub blocks: u64,
+    /// Correlation of key and place; near 0 where neighbouring keys lie far apart.
+    pub correlation: f64,
+}
+
+/// The tables that a database has from us; none if there are none, or they are not wholly loaded.
+///
+/// # Errors
+/// The server cannot be reached.
+pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
+    let address = &access.servers[0];
+    match access.dbms() {
+        Dbms::Postgres => postgres_load::find(&mut postgres::connect(access, address)?, address),
+        Dbms::Mysql => Err(not_yet()),
+    }
+}
+
+/// True if a server wants a password, and none is known.
+///
+/// # Errors
+/// A server cannot be reached for another reason.
+pub fn wants_password(access: &Access) -> Result<bool, Error> {
+    let tried = match access.dbms() {
+        Dbms::Postgres => postgres::connect(access, &access.servers[0]).map(drop),
+        Dbms::Mysql => Err(not_yet()),
+    };
+    match tried {
+        Err(Error::Failed { cure, .. }) if cure == PASSWORD_CURE => Ok(true),
+        other => other.map(|()| false),
+    }
+}
+
+/// Makes tables on every server of `access`, or goes on with a load that was cut short. A second load of what is there
+/// does nothing.
+///
+/// # Errors
+/// A server cannot be reached or refuses, has other tables of ours or somebody else's things under our name; or `stop`
+/// was set. What was loaded so far stays and is gone on with next time.
+pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &LoadListen) -> Result<Loaded, Error> {
+    match access.dbms() {
+        Dbms::Postgres => postgres_load::load(access, request, stop, listen),
+        Dbms::Mysql => Err(not_yet()),
+    }
+}
+
+/// Removes what [`load`] made, and nothing else. Answers what was removed, by name.
+///
+/// # Errors
+/// A server cannot be reached or refuses.
+pub fn remove(access: &Access) -> Result<Vec<String>, Error> {
+    match access.dbms() {
+        Dbms::Postgres => postgres_load::remove(access),
+        Dbms::Mysql => Err(not_yet()),
+    }
+}
+
+/// An engine, what its server is, and what is doubtful about it.
+pub type Opened = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
+
+/// The engine for `work`, what the server is, and what is doubtful about it.
+///
+/// # Errors
+/// A server cannot be reached, or does not have the tables that `work` is for.
+pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> Result<Opened, Error> {
+    match access.dbms() {
+        Dbms::Postgres => {
+            let (engine, facts, findings) = Postgres::open(access, work, statement_timeout)?;
+            Ok((Box::new(engine), facts, findings))
+        }
+        Dbms::Mysql => Err(not_yet()),
+    }
+}
+
+fn not_yet() -> Error {
+    Error::asked("MySQL is not measured by this version", "measure PostgreSQL")
+}
+
+/// Refuses tables other than those that are wanted.
+fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables) -> Result<(), Error> {
+    match found {
+        Some(found) if found == wanted => Ok(()),
+        Some(found) => Err(Error::asked(
+            format!("'{address}' has {}, and {} are wanted", in_words(found), in_words(wanted)),
+            "give the size that is there, or make the tables anew: rigel sql drop, then rigel sql load",
+        )),
+        None => Err(Error::asked(
+            format!("'{address}' has no tables of ours, or not all of them"),
+            format!("make them: rigel sql load {address}"),
+        )),
+    }
+}
+
+fn in_words(tables: Tables) -> String {
+    format!("{} tables of {} rows and {} rows to scan", tables.schemas, tables.scale, tables.scan_blocks)
+}
+
+/// The counters of two servers together; none where one of them does not tell.
+fn sum_of(mut sum: ServerSample, other: &ServerSample) -> ServerSample {
+    let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    sum.visited = add(sum.visited, other.visited);
+    sum.logical = add(sum.logical, other.logical);
+    sum.physical = add(sum.physical, other.physical);
+    sum.read_time = sum.read_time.zip(other.read_time).map(|(a, b)| a.plus(b));
+    sum.written = add(sum.written, other.written);
+    sum.log_bytes = add(sum.log_bytes, other.log_bytes);
+    sum.log_syncs = add(sum.log_syncs, other.log_syncs);
+    sum.commits = add(sum.commits, other.commits);
+    for (event, count) in &other.waits {
+        *sum.waits.entry(event.clone()).or_default() += count;
+    }
+    sum.looks = sum.looks.max(other.looks);
+    sum
+}

@@ -1,0 +1,609 @@
+//! `PostgreSQL` as an engine: a session is a connection, an operation a prepared statement.
+//!
+//! Goes in: operations whose position is a row counted over all tables. Comes out: whether the statement touched
+//! exactly the rows that it was made to. The plan is pinned to an index scan, one block after the other: a bitmap scan
+//! would sort and prefetch, which is another workload.
+
+use super::access::{Access, Address, Tls};
+use super::{SCHEMA, Witness, blocks_table, scan_table, tls};
+use crate::clock::Clock;
+use crate::engine::blocking::Blocking;
+use crate::engine::{Engine, Session};
+use crate::model::{
+    Bytes, Cause, Dbms, Error, Fault, Finding, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts, ServerSample,
+    SqlWork, Tables,
+};
+use crate::workload::Permutation;
+use postgres::config::SslMode;
+use postgres::{Client, NoTls, Statement};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Columns of a row beside its key.
+pub(super) const COLUMNS: usize = 19;
+
+/// Characters of each of them: with the row's header and key about a kilobyte.
+pub(super) const COLUMN_CHARS: usize = 50;
+
+/// What pins the plan of every statement, and keeps one scan from riding on another's blocks.
+const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; \
+                        SET max_parallel_workers_per_gather = 0; SET jit = off; \
+                        SET plan_cache_mode = force_generic_plan; SET synchronize_seqscans = off";
+
+/// The oldest server whose statistics have what is asked of them.
+const VERSION_MIN: i32 = 140_000;
+
+/// How long a server may take to answer a connection, and to answer at all once data is under way.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Connects to `address`.
+///
+/// # Errors
+/// No server answers there, or it does not let this user in.
+pub(super) fn connect(access: &Access, address: &Address) -> Result<Client, Error> {
+    let mut config = postgres::Config::new();
+    config.user(&address.user).dbname(&address.database).port(address.port).application_name(&access.application);
+    config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE).keepalives_idle(PATIENCE);
+    if address.is_socket() {
+        config.host_path(&address.host);
+    } else {
+        config.host(&address.host);
+    }
+    if let Some(password) = &access.password {
+        config.password(password.reveal());
+    }
+    config.ssl_mode(match address.tls {
+        Tls::Disable => SslMode::Disable,
+        Tls::Prefer => SslMode::Prefer,
+        Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
+    });
+    let client = if address.is_socket() || address.tls == Tls::Disable {
+        config.connect(NoTls)
+    } else {
+        config.connect(MakeRustlsConnect::new(tls::config(address)?))
+    };
+    client.map_err(|error| not_connected(address, access.password.is_some(), &error))
+}
+
+fn not_connected(address: &Address, with_password: bool, error: &postgres::Error) -> Error {
+    let said = in_words(error);
+    let code = error.code().map(postgres::error::SqlState::code);
+    let (what, cure) = match code {
+        Some("28P01" | "28000") if with_password => {
+            ("does not accept the password".to_string(), "see that user and password are right".to_string())
+        }
+        Some("28P01" | "28000") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
+        Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
+        Some("53300") => {
+            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+        }
+        _ => (
+            format!("cannot be reached: {said}"),
+            "see that the server runs there, and that host, port and sslmode are right".into(),
+        ),
+    };
+    Error::failed(format!("'{address}' {what}"), cure)
+}
+
+/// What the server or the connection said, on one line, with the hint if there is one.
+pub(super) fn in_words(error: &postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        let hint = said.hint().map_or(String::new(), |hint| format!(" ({hint})"));
+        return format!("{}{hint}", said.message());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let _ = write!(text, ": {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// A statement of ours that failed where none should.
+pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
+    let code = error.code().map_or("", postgres::error::SqlState::code);
+    let cure = match code {
+        "42501" => "give this user the right to create a schema in the database, or name another user",
+        "53100" => "free some space on the server; the same command then goes on where this one ended",
+        "57014" => "raise statement_timeout for this user, or set it to 0",
+        _ if error.is_closed() => "see the server's log: it ended the connection",
+        _ => "see the server's log",
+    };
+    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), cure)
+}
+
+/// `PostgreSQL` on one or several servers.
+pub(super) struct Postgres {
+    access: Access,
+    work: SqlWork,
+    clock: Clock,
+    /// Connections opened so far: servers get them in turn.
+    opened: AtomicUsize,
+    monitors: Vec<Monitor>,
+    about: String,
+    /// Statements are ended by the server after so long.
+    statement_timeout: Option<Nanos>,
+    /// Files of the first server's tables and the blocks of a segment, for [`ReadWay::File`].
+    files: Vec<String>,
+}
+
+/// Blocks in one file of a table; a larger table goes on in the next.
+const SEGMENT_BLOCKS: u64 = 131_072;
+
+impl Postgres {
+    /// The engine for `work` on the servers of `access`, and what they are.
+    ///
+    /// # Errors
+    /// One of them cannot be reached, is too old, or does not have the tables that `work` is for.
+    pub(super) fn open(
+        access: Access,
+        work: SqlWork,
+        statement_timeout: Option<Nanos>,
+    ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
+        let mut monitors = Vec::new();
+        let (mut facts, mut findings) = (ServerFacts::default(), Vec::new());
+        for (number, address) in access.servers.iter().enumerate() {
+            let mut client = connect(&access, address)?;
+            let known = super::postgres_load::find(&mut client, address)?;
+            super::refuse_other_tables(address, known, work.tables)?;
+            client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+            if number == 0 {
+                facts = describe(&mut client, address, &work)?;
+                findings = doubts(&facts);
+            }
+            monitors.push(Monitor::new(client, address, &access.application)?);
+        }
+        facts.local = monitors.iter().all(|monitor| monitor.postmaster.is_some());
+        let files = if work.way == ReadWay::File {
+            table_files(&monitors[0], &access.servers[0], work.tables)?
+        } else {
+            Vec::new()
+        };
+        let about = format!(
+            "postgres: {}, {} rows a statement by index scan, prepared",
+            facts.version,
+            work.blocks(Kind::Read)
+        );
+        let opened = AtomicUsize::new(0);
+        Ok((
+            Self { access, work, clock: Clock::real(), opened, monitors, about, statement_timeout, files },
+            facts,
+            findings,
+        ))
+    }
+}
+
+impl Engine for Postgres {
+    fn name(&self) -> &'static str {
+        Dbms::Postgres.name()
+    }
+
+    fn about(&self) -> String {
+        self.about.clone()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        self.work.tables.bytes().0
+    }
+
+    fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let turn = self.opened.fetch_add(1, Ordering::Relaxed) % self.access.servers.len();
+        let address = &self.access.servers[turn];
+        let mut client = connect(&self.access, address)?;
+        client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+        if let Some(timeout) = self.statement_timeout {
+            let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
+            client.batch_execute(&text).map_err(|error| failed(address, "take its settings", &error))?;
+        }
+        // Only a superuser, or one who was granted it, may; without it the server's read times stay unknown.
+        let _ = client.batch_execute("SET track_io_timing = on");
+        let mut connection = Connection::new(client, self);
+        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
+    }
+
+    fn witness(&self) -> Option<&dyn Witness> {
+        Some(self)
+    }
+}
+
+/// The statements of one table, prepared when they are first needed.
+#[derive(Default, Clone)]
+struct Prepared {
+    read: Option<Statement>,
+    update: Option<Statement>,
+    scan: Option<Statement>,
+}
+
+/// One session.
+struct Connection<'a> {
+    client: Client,
+    engine: &'a Postgres,
+    tables: Vec<Prepared>,
+    /// What an update writes: other text each time, or the database would log nothing.
+    text: String,
+    updates: u64,
+    /// Where the block of a key lies, as good as at random.
+    order: Permutation,
+}
+
+impl<'a> Connection<'a> {
+    fn new(client: Client, engine: &'a Postgres) -> Self {
+        let Tables { schemas, scale, .. } = engine.work.tables;
+        Self {
+            client,
+            engine,
+            tables: vec![Prepared::default(); schemas as usize],
+            text: String::with_capacity(COLUMN_CHARS),
+            updates: 0,
+            order: Permutation::new(scale, 0),
+        }
+    }
+
+    fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
+        let work = &self.engine.work;
+        let result = match op.kind {
+            Kind::Read if work.way == ReadWay::File => self.read_file(op),
+            Kind::Read => self.read(op),
+            Kind::Write | Kind::Log => self.update(op),
+            Kind::Scan => self.scan(op),
+        };
+        match result {
+            Ok(rows) if rows == work.blocks(op.kind) => Ok(Outcome::Done),
+            Ok(_) => Ok(Outcome::Failed(Cause::Rows)),
+            Err(error) => self.judge(&error),
+        }
+    }
+
+    /// Whether the statement failed or the session broke.
+    fn judge(&self, error: &postgres::Error) -> Result<Outcome, Fault> {
+        let state = error.code().map(postgres::error::SqlState::code);
+        match state.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok()) {
+            // Class 57P: the server goes down, or this session was ended.
+            Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
+                Ok(Outcome::Failed(Cause::SqlState(state)))
+            }
+            _ => Err(Fault(format!("the connection was lost: {}", in_words(error)))),
+        }
+    }
+
+    /// Number of the table, and the first key of the operation within it.
+    #[expect(clippy::cast_possible_wrap, reason = "a table has fewer than 2^63 rows")]
+    fn place(&self, op: Op) -> (usize, i64) {
+        let scale = self.engine.work.tables.scale;
+        let table = usize::try_from(op.position / scale).expect("tables are few");
+        (table, (op.position % scale) as i64)
+    }
+
+    fn read(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let end = first + i64::from(self.engine.work.read_rows);
+        let read = &mut self.tables[table].read;
+        if read.is_none() {
+            *read = Some(self.client.prepare(&read_statement(table))?);
+        }
+        let statement = read.as_ref().expect("prepared just now");
+        let row = self.client.query_one(statement, &[&first, &end])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+
+    fn update(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let end = first + i64::from(self.engine.work.update_rows);
+        self.updates += 1;
+        self.text.clear();
+        let _ = write!(self.text, "{:0>width$}", self.updates, width = 20);
+        let _ = write!(self.text, "{:x>width$}", op.position, width = COLUMN_CHARS - 20);
+        let update = &mut self.tables[table].update;
+        if update.is_none() {
+            *update = Some(self.client.prepare(&update_statement(table, self.engine.work.redo))?);
+        }
+        let statement = update.as_ref().expect("prepared just now");
+        self.client.execute(statement, &[&first, &end, &self.text])
+    }
+
+    fn scan(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, _) = self.place(op);
+        let scan = &mut self.tables[table].scan;
+        if scan.is_none() {
+            let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
+            *scan = Some(self.client.prepare(&text)?);
+        }
+        let row = self.client.query_one(scan.as_ref().expect("prepared just now"), &[])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+
+    /// The blocks of as many rows as pieces of the table's files, past the buffer cache.
+    fn read_file(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let Tables { scale, block, .. } = self.engine.work.tables;
+        let read = &mut self.tables[table].read;
+        if read.is_none() {
+            let text = format!(
+                "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1::text[], $2::bigint[]) AS b(f, o)"
+            );
+            *read = Some(self.client.prepare(&text)?);
+        }
+        let (mut names, mut offsets) = (Vec::new(), Vec::new());
+        for row in 0..u64::from(self.engine.work.read_rows) {
+            let block_number = self.order.of((first.unsigned_abs() + row) % scale);
+            let (segment, within) = (block_number / SEGMENT_BLOCKS, block_number % SEGMENT_BLOCKS);
+            let file = &self.engine.files[table];
+            names.push(if segment == 0 { file.clone() } else { format!("{file}.{segment}") });
+            offsets.push(i64::try_from(within * u64::from(block)).expect("a segment is 1 GiB"));
+        }
+        let statement = read.as_ref().expect("prepared just now");
+        let row = self.client.query_one(statement, &[&names, &offsets])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+}
+
+/// A column beside the key is counted, so that the row itself is visited.
+fn read_statement(table: usize) -> String {
+    format!("SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2", blocks_table(table))
+}
+
+fn update_statement(table: usize, redo: Redo) -> String {
+    let columns: Vec<String> = match redo {
+        Redo::Lite => vec!["c1 = $3".into(), format!("c{COLUMNS} = $3")],
+        Redo::Heavy => (1..=COLUMNS).map(|number| format!("c{number} = $3")).collect(),
+    };
+    format!("UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2", blocks_table(table), columns.join(", "))
+}
+
+/// What the server is, and how it executes the read.
+fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
+    let asked = |error: &postgres::Error| failed(address, "tell its settings", error);
+    let number: i32 = client
+        .query_one("SELECT current_setting('server_version_num')::int", &[])
+        .map_err(|error| asked(&error))?
+        .get(0);
+    if number < VERSION_MIN {
+        return Err(Error::asked(
+            format!("'{address}' is PostgreSQL {}", number / 10_000),
+            "its statistics lack what is asked of them: measure PostgreSQL 14 or newer",
+        ));
+    }
+    let rows = client
+        .query(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ('server_version', 'shared_buffers', \
+             'block_size', 'debug_io_direct', 'io_method', 'io_workers', 'fsync', 'synchronous_commit', \
+             'full_page_writes', 'wal_level', 'max_wal_size', 'checkpoint_timeout', 'effective_io_concurrency', \
+             'huge_pages', 'track_io_timing', 'autovacuum', 'data_checksums', 'max_connections', 'data_directory')",
+            &[],
+        )
+        .map_err(|error| asked(&error))?;
+    let settings: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let cache: i64 = client
+        .query_one("SELECT pg_size_bytes(current_setting('shared_buffers'))", &[])
+        .map_err(|error| asked(&error))?
+        .get(0);
+    let explain = read_statement(0).replace("$1", "64").replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
+    let plan: Vec<String> = client
+        .query(&format!("EXPLAIN (COSTS OFF) {explain}"), &[])
+        .map_err(|error| failed(address, "explain the read", &error))?
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    if !plan.iter().any(|line| line.contains("Index Scan using")) {
+        return Err(Error::failed(
+            format!("'{address}' does not read by index, one block after the other: {}", plan.join(" | ")),
+            "see that the index of the tables is there: load them anew",
+        ));
+    }
+    Ok(ServerFacts {
+        version: format!("PostgreSQL {}", settings.get("server_version").map_or("?", String::as_str)),
+        tables: Some(work.tables),
+        direct: settings.get("debug_io_direct").is_some_and(|setting| setting.contains("data")),
+        settings,
+        plan,
+        local: false,
+        buffer_cache: Bytes(cache.unsigned_abs()),
+    })
+}
+
+/// What makes a run on such a server doubtful.
+fn doubts(facts: &ServerFacts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
+    if facts.tables.is_some_and(|tables| tables.bytes().0 < facts.buffer_cache.0 * 2) {
+        findings.push(Finding::doubt(
+            "buffer cache",
+            format!(
+                "the tables are {} and the buffer cache is {}: most reads are answered from it",
+                facts.tables.map_or(Bytes(0), |tables| tables.bytes()),
+                facts.buffer_cache
+            ),
+            "load larger tables (--scale), or measure logical reads on purpose",
+        ));
+    }
+    for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
+        if setting(name) != wanted {
+            findings.push(Finding::doubt(
+                name,
+                format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
+                format!("set {name} = {wanted} before comparing commits with another server's"),
+            ));
+        }
+    }
+    findings
+}
+
+/// The files of the tables that are read by key, from the data directory.
+fn table_files(monitor: &Monitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
+    let mut seat = monitor.seat();
+    (0..tables.schemas as usize)
+        .map(|table| {
+            let name = format!("{SCHEMA}.{}", blocks_table(table));
+            let row = seat.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
+            row.map(|row| row.get(0)).map_err(|error| failed(address, "tell its tables' files", &error))
+        })
+        .collect()
+}
+
+/// What looks on while the sessions work: a connection of its own to one server.
+struct Monitor {
+    seat: Mutex<Seat>,
+    /// The server's first process, where it runs on this machine.
+    postmaster: Option<u32>,
+}
+
+struct Seat {
+    client: Client,
+    counters: Statement,
+    waits: Statement,
+    application: String,
+    seen: BTreeMap<String, u64>,
+    looks: u64,
+}
+
+impl Monitor {
+    fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
+        let asked = |error: &postgres::Error| failed(address, "tell its statistics", error);
+        let row = client
+            .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
+            .map_err(|error| asked(&error))?;
+        let (version, pid): (i32, i32) = (row.get(0), row.get(1));
+        client
+            .execute("SELECT set_config('application_name', $1, false)", &[&format!("{application}-monitor")])
+            .map_err(|error| asked(&error))?;
+        let counters = client.prepare(&counters_statement(version)).map_err(|error| asked(&error))?;
+        let waits = client
+            .prepare(
+                "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM pg_stat_activity \
+                 WHERE application_name = $1 AND state = 'active' GROUP BY 1",
+            )
+            .map_err(|error| asked(&error))?;
+        let local = address.is_socket() || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
+        let postmaster = if local { parent_of(pid) } else { None };
+        let seat = Seat { client, counters, waits, application: application.into(), seen: BTreeMap::new(), looks: 0 };
+        Ok(Self { seat: Mutex::new(seat), postmaster })
+    }
+
+    fn seat(&self) -> std::sync::MutexGuard<'_, Seat> {
+        self.seat.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The parent of a server's process, if that process is one of this machine's.
+fn parent_of(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
+    if !name.starts_with("postgres") {
+        return None;
+    }
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// What is counted, of our tables where the server tells tables apart, and of the whole server elsewhere.
+fn counters_statement(version: i32) -> String {
+    let written = if version >= 180_000 {
+        "(SELECT (sum(write_bytes) / 8192)::bigint FROM pg_stat_io WHERE object = 'relation')"
+    } else if version >= 160_000 {
+        "(SELECT sum(writes)::bigint FROM pg_stat_io WHERE object = 'relation')"
+    } else {
+        "(SELECT (buffers_checkpoint + buffers_clean + buffers_backend)::bigint FROM pg_stat_bgwriter)"
+    };
+    let syncs = if version >= 180_000 {
+        "(SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal')"
+    } else {
+        "(SELECT wal_sync FROM pg_stat_wal)"
+    };
+    format!(
+        "SELECT t.heap, t.heap + t.index, t.heap_read + t.index_read, (d.blk_read_time * 1e6)::bigint, {written}, \
+         (SELECT wal_bytes::bigint FROM pg_stat_wal), {syncs}, d.xact_commit \
+         FROM (SELECT coalesce(sum(heap_blks_read + heap_blks_hit), 0)::bigint AS heap, \
+               coalesce(sum(idx_blks_read + idx_blks_hit), 0)::bigint AS index, \
+               coalesce(sum(heap_blks_read), 0)::bigint AS heap_read, \
+               coalesce(sum(idx_blks_read), 0)::bigint AS index_read \
+               FROM pg_statio_user_tables WHERE schemaname = '{SCHEMA}') t, \
+         pg_stat_database d WHERE d.datname = current_database()"
+    )
+}
+
+impl Seat {
+    fn look(&mut self) -> Result<(), postgres::Error> {
+        for row in self.client.query(&self.waits, &[&self.application])? {
+            *self.seen.entry(row.get(0)).or_default() += u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+        }
+        self.looks += 1;
+        Ok(())
+    }
+
+    fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
+        let row = self.client.query_one(&self.counters, &[])?;
+        let number = |at: usize| row.get::<_, Option<i64>>(at).and_then(|number| u64::try_from(number).ok());
+        Ok(ServerSample {
+            visited: number(0),
+            logical: number(1),
+            physical: number(2),
+            read_time: number(3).filter(|time| *time > 0).map(Nanos),
+            written: number(4),
+            log_bytes: number(5),
+            log_syncs: number(6),
+            commits: number(7),
+            waits: self.seen.clone(),
+            looks: self.looks,
+            ..ServerSample::default()
+        })
+    }
+
+    /// Waits until the sessions are gone: the last thing that they do is to publish what they counted.
+    fn settle(&mut self) -> Result<(), postgres::Error> {
+        let clock = Clock::real();
+        for _ in 0..100 {
+            let row = self
+                .client
+                .query_one("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &[&self.application])?;
+            if row.get::<_, i64>(0) == 0 {
+                break;
+            }
+            clock.wait_until(clock.now().plus(Nanos::from_millis(50)));
+        }
+        Ok(())
+    }
+}
+
+impl Witness for Postgres {
+    fn begin(&self) {
+        for monitor in &self.monitors {
+            let mut seat = monitor.seat();
+            seat.seen.clear();
+            seat.looks = 0;
+        }
+    }
+
+    fn look(&self) {
+        // A server that does not answer is found by the sessions.
+        self.monitors.iter().for_each(|monitor| drop(monitor.seat().look()));
+    }
+
+    fn counters(&self) -> Option<ServerSample> {
+        let mut samples = self.monitors.iter().map(|monitor| monitor.seat().counters().ok());
+        let first = samples.next()??;
+        samples.try_fold(first, |sum, next| Some(super::sum_of(sum, &next?)))
+    }
+
+    fn settle(&self) {
+        self.monitors.iter().for_each(|monitor| drop(monitor.seat().settle()));
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let mut processes: Vec<u32> = self.monitors.iter().filter_map(|monitor| monitor.postmaster).collect();
+        processes.dedup();
+        processes
+    }
+}

@@ -1,0 +1,425 @@
+//! Tables in `PostgreSQL`: made, gone on with, checked, removed.
+//!
+//! Goes in: how many tables of how many rows. Comes out: tables with one row to a block, neighbouring keys far apart.
+//! Rows come in chunks, each a transaction of its own that also notes in the manifest that it was loaded: a load that
+//! was cut short goes on with the chunks that are missing.
+
+use super::access::{Access, Address};
+use super::postgres::{COLUMN_CHARS, COLUMNS, connect, failed};
+use super::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, in_words, scan_table};
+use crate::model::{Error, Tables};
+use crate::workload::Permutation;
+use postgres::Client;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// What the manifest says of its maker; another maker's tables are left alone.
+const MAKER: &str = "rigel sql load";
+
+/// Rows of a chunk: 64 MiB of table, 8 MiB on the wire.
+const CHUNK_ROWS: u64 = 8192;
+
+/// Correlation of key and place above which keys are not shuffled.
+const CORRELATION_MAX: f64 = 0.1;
+
+/// Which key lies in which place: the same in every load, so that one cut short is gone on with.
+const ORDER: u64 = 0x5249_4745_4c31;
+
+/// The tables that are there, wholly loaded.
+pub(super) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
+    Ok(manifest(client, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
+}
+
+/// What the manifest says: the tables, and whether they are wholly loaded; none without a manifest.
+fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
+    let asked = |error: &postgres::Error| failed(address, "tell which tables it has", error);
+    let row = client
+        .query_one(
+            "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), \
+             to_regclass($1 || '.manifest') IS NOT NULL",
+            &[&SCHEMA],
+        )
+        .map_err(|error| asked(&error))?;
+    match (row.get(0), row.get(1)) {
+        (false, _) => return Ok(None),
+        (true, false) => return Err(not_ours(address)),
+        (true, true) => (),
+    }
+    let text = format!("SELECT schemas, scale, scan_blocks, block, loaded FROM {SCHEMA}.manifest WHERE maker = $1");
+    // Somebody else's table of that name has other columns.
+    let rows = client.query(&text, &[&MAKER]).map_err(|_| not_ours(address))?;
+    let row = rows.first().ok_or_else(|| not_ours(address))?;
+    let number = |at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
+    let small = |at: usize| u32::try_from(number(at)).unwrap_or(0);
+    let tables = Tables { schemas: small(0), scale: number(1), scan_blocks: number(2), block: small(3) };
+    Ok(Some((tables, row.get(4))))
+}
+
+fn not_ours(address: &Address) -> Error {
+    Error::asked(
+        format!("'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is left alone"),
+        "name another database in the URL, or rename that schema",
+    )
+}
+
+pub(super) fn load(
+    access: &Access,
+    request: &LoadRequest,
+    stop: &AtomicBool,
+    listen: &LoadListen,
+) -> Result<Loaded, Error> {
+    let mut loaded = None;
+    for address in &access.servers {
+        loaded = Some(load_one(access, address, request, stop, listen)?);
+    }
+    Ok(loaded.expect("there is at least one server"))
+}
+
+fn load_one(
+    access: &Access,
+    address: &Address,
+    request: &LoadRequest,
+    stop: &AtomicBool,
+    listen: &LoadListen,
+) -> Result<Loaded, Error> {
+    let mut client = connect(access, address)?;
+    let block: i32 = client
+        .query_one("SELECT current_setting('block_size')::int", &[])
+        .map_err(|error| failed(address, "tell its block size", &error))?
+        .get(0);
+    let tables = Tables { block: block.unsigned_abs(), ..request.tables };
+    match manifest(&mut client, address)? {
+        Some((found, _)) if found != tables => {
+            return Err(Error::asked(
+                format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(tables)),
+                format!("use what is there, or remove it first: rigel sql drop {address}"),
+            ));
+        }
+        Some(_) => (),
+        None => make(&mut client, address, tables, request.tablespace.as_deref())?,
+    }
+    let missing = missing_chunks(&mut client, address, tables)?;
+    let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
+    let rows_before = rows - missing.iter().map(Chunk::rows).sum::<u64>();
+    let copying = Copying {
+        access,
+        address,
+        chunks: &missing,
+        next: AtomicUsize::new(0),
+        done: AtomicU64::new(rows_before),
+        rows,
+        stop,
+        listen,
+    };
+    copying.run(request.degree)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::failed(
+            format!("the load was stopped after {} of {rows} rows", copying.done.load(Ordering::Relaxed)),
+            "the same command goes on where it ended; rigel sql drop removes what is there",
+        ));
+    }
+    listen(LoadEvent::Indexing);
+    let degree = request.degree.max(1) as usize;
+    each_table(access, address, tables, degree, |client, table| finish_table(client, address, table, tables))?;
+    listen(LoadEvent::Verifying);
+    let (blocks, correlation) = verify(&mut client, address, tables)?;
+    client
+        .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = true"))
+        .map_err(|error| failed(address, "note that all is loaded", &error))?;
+    // Only a superuser, or one who was granted it, may; the server does it by itself before long.
+    let _ = client.batch_execute("CHECKPOINT");
+    Ok(Loaded { rows_before, rows, blocks, correlation })
+}
+
+/// Makes the schema, its manifest and the empty tables, all or none of it.
+fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Option<&str>) -> Result<(), Error> {
+    let columns: Vec<String> = (1..=COLUMNS).map(|number| format!("c{number} text")).collect();
+    let columns = columns.join(", ");
+    let place = tablespace.map_or(String::new(), |name| format!(" TABLESPACE \"{}\"", name.replace('"', "\"\"")));
+    let Tables { schemas, scale, scan_blocks, block } = tables;
+    let mut text = format!(
+        "BEGIN; CREATE SCHEMA {SCHEMA}; \
+         CREATE TABLE {SCHEMA}.manifest (maker text, schemas bigint, scale bigint, scan_blocks bigint, block bigint, \
+         loaded boolean); \
+         CREATE TABLE {SCHEMA}.chunks (name text, first bigint, PRIMARY KEY (name, first)); \
+         INSERT INTO {SCHEMA}.manifest VALUES ('{MAKER}', {schemas}, {scale}, {scan_blocks}, {block}, false); "
+    );
+    for table in 0..schemas as usize {
+        for name in [blocks_table(table), scan_table(table)] {
+            // Ten percent of a block is less than two rows: a second one never fits.
+            let _ = write!(
+                text,
+                "CREATE TABLE {SCHEMA}.{name} (id bigint NOT NULL, {columns}) \
+                 WITH (fillfactor = 10, autovacuum_enabled = off){place}; "
+            );
+        }
+    }
+    text += "COMMIT";
+    client.batch_execute(&text).map_err(|error| {
+        let _ = client.batch_execute("ROLLBACK");
+        failed(address, "make the tables", &error)
+    })
+}
+
+/// Rows of one table that are loaded together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chunk {
+    table: String,
+    first: u64,
+    end: u64,
+    /// Rows of the table.
+    of: u64,
+}
+
+impl Chunk {
+    fn rows(&self) -> u64 {
+        self.end - self.first
+    }
+}
+
+fn all_chunks(tables: Tables) -> Vec<Chunk> {
+    let chunks = |table: String, of: u64| {
+        (0..of).step_by(usize::try_from(CHUNK_ROWS).expect("a chunk is small")).map(move |first| Chunk {
+            table: table.clone(),
+            first,
+            end: of.min(first + CHUNK_ROWS),
+            of,
+        })
+    };
+    let schemas = 0..tables.schemas as usize;
+    let blocks = schemas.clone().flat_map(|table| chunks(blocks_table(table), tables.scale));
+    blocks.chain(schemas.flat_map(|table| chunks(scan_table(table), tables.scan_blocks))).collect()
+}
+
+fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
+    let rows = client
+        .query(&format!("SELECT name, first FROM {SCHEMA}.chunks"), &[])
+        .map_err(|error| failed(address, "tell what is loaded", &error))?;
+    let there: BTreeSet<(String, u64)> =
+        rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX))).collect();
+    let is_missing = |chunk: &Chunk| !there.contains(&(chunk.table.clone(), chunk.first));
+    Ok(all_chunks(tables).into_iter().filter(is_missing).collect())
+}
+
+/// Chunks on their way into the tables.
+struct Copying<'a> {
+    access: &'a Access,
+    address: &'a Address,
+    chunks: &'a [Chunk],
+    /// The next one that nobody has taken.
+    next: AtomicUsize,
+    /// Rows that are there.
+    done: AtomicU64,
+    /// Rows in all.
+    rows: u64,
+    stop: &'a AtomicBool,
+    listen: &'a LoadListen<'a>,
+}
+
+impl Copying<'_> {
+    /// Loads by `degree` connections. The first that fails ends them all, each after its chunk.
+    fn run(&self, degree: u32) -> Result<(), Error> {
+        let wrong: Mutex<Option<Error>> = Mutex::new(None);
+        let loaders = (degree.max(1) as usize).min(self.chunks.len());
+        std::thread::scope(|scope| {
+            for _ in 0..loaders {
+                scope.spawn(|| {
+                    if let Err(error) = self.work() {
+                        self.next.store(self.chunks.len(), Ordering::Relaxed);
+                        wrong.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                    }
+                });
+            }
+        });
+        wrong.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn work(&self) -> Result<(), Error> {
+        let mut client = connect(self.access, self.address)?;
+        while !self.stop.load(Ordering::Relaxed)
+            && let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
+        {
+            copy(&mut client, chunk).map_err(|error| failed(self.address, "load rows", &error))?;
+            let done = self.done.fetch_add(chunk.rows(), Ordering::Relaxed) + chunk.rows();
+            (self.listen)(LoadEvent::Rows { done, of: self.rows });
+        }
+        Ok(())
+    }
+}
+
+/// One chunk and its note in the manifest, in one transaction.
+fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
+    let mut transaction = client.transaction()?;
+    let Chunk { table, first, end, of } = chunk;
+    let mut writer = transaction.copy_in(&format!("COPY {SCHEMA}.{table} FROM STDIN"))?;
+    let order = Permutation::new(*of, ORDER);
+    let mut line = Vec::new();
+    for place in *first..*end {
+        line.clear();
+        row(order.of(place), &mut line);
+        // What goes wrong is told by the end of the copy, with the server's own words.
+        if writer.write_all(&line).is_err() {
+            break;
+        }
+    }
+    writer.finish()?;
+    let first = i64::try_from(*first).expect("rows are counted in 63 bits");
+    transaction.execute(&format!("INSERT INTO {SCHEMA}.chunks VALUES ($1, $2)"), &[table, &first])?;
+    transaction.commit()
+}
+
+/// The row with key `id`, as COPY reads it.
+fn row(id: u64, line: &mut Vec<u8>) {
+    const FILLER: [u8; COLUMN_CHARS] = [b'r'; COLUMN_CHARS];
+    let digits = id.to_string();
+    line.extend_from_slice(digits.as_bytes());
+    for _ in 0..COLUMNS {
+        line.push(b'\t');
+        line.extend_from_slice(&FILLER[digits.len()..]);
+        line.extend_from_slice(digits.as_bytes());
+    }
+    line.push(b'\n');
+}
+
+/// Calls `work` for every number of a table, with as many connections at a time as `degree`.
+fn each_table(
+    access: &Access,
+    address: &Address,
+    tables: Tables,
+    degree: usize,
+    work: impl Fn(&mut Client, usize) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let schemas = tables.schemas as usize;
+    let worker = || -> Result<(), Error> {
+        let mut client = connect(access, address)?;
+        loop {
+            let table = next.fetch_add(1, Ordering::Relaxed);
+            if table >= schemas {
+                return Ok(());
+            }
+            work(&mut client, table)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..degree.min(schemas)).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a loader does not panic"))
+    })
+}
+
+/// The index of one table, and what the planner knows of it; every row marked as visible to all.
+fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Tables) -> Result<(), Error> {
+    let (blocks, scan) = (blocks_table(table), scan_table(table));
+    let space = client
+        .query_opt(
+            &format!("SELECT tablespace FROM pg_tables WHERE schemaname = '{SCHEMA}' AND tablename = $1"),
+            &[&blocks],
+        )
+        .ok()
+        .flatten()
+        .and_then(|row| row.get::<_, Option<String>>(0))
+        .map_or(String::new(), |name| format!(" TABLESPACE \"{}\"", name.replace('"', "\"\"")));
+    let mut statements = vec![
+        format!("CREATE UNIQUE INDEX IF NOT EXISTS {blocks}_id ON {SCHEMA}.{blocks} (id){space}"),
+        format!("VACUUM (FREEZE, ANALYZE) {SCHEMA}.{blocks}"),
+    ];
+    if tables.scan_blocks > 0 {
+        statements.push(format!("VACUUM (FREEZE, ANALYZE) {SCHEMA}.{scan}"));
+    }
+    for statement in statements {
+        client.batch_execute(&statement).map_err(|error| failed(address, "finish a table", &error))?;
+    }
+    Ok(())
+}
+
+/// Blocks of all tables, and the worst correlation of key and place.
+fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
+    let (mut blocks, mut worst) = (0, 0.0f64);
+    let schemas = 0..tables.schemas as usize;
+    let wanted = schemas.clone().map(|table| (blocks_table(table), tables.scale));
+    for (name, rows) in wanted.chain(schemas.map(|table| (scan_table(table), tables.scan_blocks))) {
+        let row = client
+            .query_one(
+                "SELECT pg_relation_size(c.oid) / $3, c.reltuples::bigint, \
+                 (SELECT correlation::float8 FROM pg_stats WHERE schemaname = $1 AND tablename = $2 AND attname = 'id') \
+                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = $1 AND c.relname = $2",
+                &[&SCHEMA, &name, &i64::from(tables.block)],
+            )
+            .map_err(|error| failed(address, "check a table", &error))?;
+        let (pages, tuples): (i64, i64) = (row.get(0), row.get(1));
+        let (pages, tuples) = (u64::try_from(pages).unwrap_or(0), u64::try_from(tuples).unwrap_or(0));
+        if pages != rows || (rows > 0 && tuples != rows) {
+            return Err(Error::failed(
+                format!(
+                    "'{address}' has {pages} blocks and {tuples} rows in {SCHEMA}.{name}: {rows} of each were loaded"
+                ),
+                format!("remove it and load again: rigel sql drop {address}"),
+            ));
+        }
+        let correlation = row.get::<_, Option<f64>>(2).unwrap_or(0.0);
+        // Of a few rows the estimate says nothing.
+        if rows >= 1000 && correlation.abs() > CORRELATION_MAX {
+            return Err(Error::failed(
+                format!("'{address}' has keys in order in {SCHEMA}.{name}: correlation {correlation:.3}"),
+                format!("remove it and load again: rigel sql drop {address}"),
+            ));
+        }
+        blocks += pages;
+        if rows >= 1000 && correlation.abs() > worst.abs() {
+            worst = correlation;
+        }
+    }
+    Ok((blocks, worst))
+}
+
+/// Removes the tables of the manifest, the manifest, and the schema if nothing else is in it.
+pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
+    let mut removed = Vec::new();
+    for address in &access.servers {
+        let mut client = connect(access, address)?;
+        let Some((tables, _)) = manifest(&mut client, address)? else { continue };
+        let schemas = 0..tables.schemas as usize;
+        let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
+        for name in names.chain(["chunks".into(), "manifest".into()]) {
+            let text = format!("DROP TABLE IF EXISTS {SCHEMA}.{name} RESTRICT");
+            client.batch_execute(&text).map_err(|error| failed(address, "remove a table", &error))?;
+            removed.push(format!("{SCHEMA}.{name}"));
+        }
+        // With something of somebody else's in it, it stays.
+        if client.batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT")).is_ok() {
+            removed.push(format!("schema {SCHEMA}"));
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_its_key_in_every_column_and_fills_most_of_a_tenth_of_a_block() {
+        let mut line = Vec::new();
+        row(12_345, &mut line);
+        let text = String::from_utf8(line).unwrap();
+        let fields: Vec<&str> = text.trim_end().split('\t').collect();
+        assert_eq!(fields.len(), COLUMNS + 1);
+        assert!(fields[0] == "12345" && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS));
+        assert!(fields[1].ends_with("r12345"), "{}", fields[1]);
+        // A tenth of a block of 8 KiB is 819 bytes: with one row more than that, a second never fits.
+        assert!((820..1500).contains(&text.len()), "{}", text.len());
+    }
+
+    #[test]
+    fn chunks_hold_every_row_once() {
+        let tables = Tables { schemas: 2, scale: 20_000, scan_blocks: 100, block: 8192 };
+        let chunks = all_chunks(tables);
+        assert_eq!(chunks.iter().map(Chunk::rows).sum::<u64>(), 2 * 20_100);
+        assert_eq!(chunks.len(), 2 * 3 + 2);
+        assert_eq!(chunks[2], Chunk { table: "blocks_1".into(), first: 16_384, end: 20_000, of: 20_000 });
+    }
+}
