@@ -17,6 +17,7 @@ mod host;
 mod knee;
 mod load;
 mod quantile;
+pub mod sql;
 mod statistics;
 mod steady;
 mod summary;

@@ -4,6 +4,7 @@
 //! MiB 2^20.
 
 use super::confidence::{Confidence, Estimate, Within};
+use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample, Step};
 use crate::record::{End, Latencies, PointRecord, StreamRecord};
@@ -36,6 +37,9 @@ pub struct PointSummary {
     pub classes: Vec<ClassSummary>,
     /// What the kernel counted on the devices below meanwhile; none where it cannot be told.
     pub witness: Option<Witness>,
+    /// What the sessions of a database did; none for raw I/O.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sql: Option<Box<SqlSummary>>,
     /// What is doubtful.
     pub findings: Vec<Finding>,
 }
@@ -214,6 +218,8 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
     findings.extend(doubt_cpu(record));
     findings.extend(super::host::doubts(record));
     findings.extend(witness.and_then(|witness| doubt_witness(witness, record.coordinates)));
+    let sql = super::sql::sql(record).map(Box::new);
+    findings.extend(sql.iter().flat_map(|sql| super::sql::doubts(sql, &record.coordinates.to_string())));
     PointSummary {
         small: record.coordinates.small,
         large: record.coordinates.large,
@@ -225,6 +231,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
         cpu_us_per_io: (done > 0 && !is_open(record)).then(|| record.cpu.as_micros_f64() / done as f64),
         classes,
         witness,
+        sql,
         findings,
     }
 }
@@ -243,6 +250,10 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         windows.map(|window| window.done).sum::<u64>()
     };
     let iops = rate(total.done as f64);
+    let blocks: u64 = match stream.sql {
+        None => total.done,
+        Some(work) => stream.kinds.iter().map(|kind| kind.total().done * work.blocks(kind.kind)).sum(),
+    };
     let latency = latency(&total.response);
     let unserved = stream.unserved.iter().sum();
     let open = stream.loads.iter().any(|load| matches!(load, Load::Open { .. }));
@@ -260,7 +271,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         offered: open.then(|| rate(due as f64)),
         met: open.then(|| unserved <= in_flight.min(due / 100) && !is_outrun(stream, record, due)),
         iops,
-        mib_per_s: iops * f64::from(stream.length) / MIB as f64,
+        mib_per_s: rate(blocks as f64) * f64::from(stream.length) / MIB as f64,
         littles_law: latency.map_or(0.0, |latency| iops * latency.mean_us / 1e6),
         latency,
         confidence: Confidence::of(stream, record),
@@ -351,7 +362,8 @@ fn latency(latencies: &Latencies) -> Option<LatencySummary> {
 
 fn coverage(stream: &StreamRecord) -> CoverageSummary {
     let coverage = &stream.coverage;
-    let uniform = stream.patterns.iter().all(|pattern| *pattern == Pattern::Uniform);
+    // A database's operation visits a range of rows, which makes neighbours of independent draws.
+    let uniform = stream.sql.is_none() && stream.patterns.iter().all(|pattern| *pattern == Pattern::Uniform);
     CoverageSummary {
         blocks: coverage.extent,
         watched: coverage.tracked,
@@ -368,7 +380,8 @@ fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
     let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
-    if first.devices.is_empty() {
+    // What a database reads is told apart from what it was asked for by what it counts itself.
+    if first.devices.is_empty() || record.streams.iter().any(|stream| stream.sql.is_some()) {
         return None;
     }
     let asked = record.streams.iter().zip(classes);

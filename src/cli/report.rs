@@ -3,7 +3,7 @@
 use super::{orion, output};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{calibration, curve, data, fio, table};
+use crate::report::{calibration, curve, data, fio, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -37,6 +37,8 @@ enum Format {
     Json,
     /// Orion's summary
     Orion,
+    /// Of a database: a line a point in the shape of SLOB's awr_info
+    Awr,
 }
 
 /// Prints the report.
@@ -51,6 +53,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (None, Format::Text) => text(&run),
         (None, Format::Csv) => data::csv(&run),
         (None, Format::Json) => data::json(&run),
+        (None, Format::Awr) => awr(&run)?,
         (None, Format::Orion) => orion::summary_again(&run)?,
     };
     output::result(&text);
@@ -61,8 +64,19 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 /// The report for people that the run's verb has.
 fn text(run: &Run) -> String {
     let calibrated = calibration::of(run).map(|found| calibration::text(run, &found));
-    let drawn = || curve::of(run).map(|found| curve::text(run, &found));
+    let drawn = || {
+        let found = curve::of(run)?;
+        Some(sql::text(run, &found).unwrap_or_else(|| curve::text(run, &found)))
+    };
     calibrated.or_else(drawn).unwrap_or_else(|| table::text(run))
+}
+
+fn awr(run: &Run) -> Result<String, Error> {
+    let found = curve::of(run).filter(|found| found.points.iter().any(|point| point.sql.is_some()));
+    let found = found.ok_or_else(|| {
+        Error::asked("this run is not of a database's sessions", "--format text, csv or json reports any run")
+    })?;
+    Ok(sql::awr_lines(run, &found.points))
 }
 
 pub(super) fn warn_if_cut(run: &Run) {

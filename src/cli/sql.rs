@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::plan::curve::Loads;
 use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
+use crate::report;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Sessions where nothing else is said: enough to keep a local disk busy, few enough for a small server.
@@ -207,9 +208,9 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     let directory = job.directory.clone();
     let (run, stopped) = measuring::measure(job, &args.measuring)?;
     if args.measuring.json {
-        result(&crate::report::data::json(&run));
-    } else if let Some(found) = crate::report::curve::of(&run) {
-        result(&crate::report::curve::text(&run, &found));
+        result(&report::data::json(&run));
+    } else if let Some(found) = report::curve::of(&run) {
+        result(&report::sql::text(&run, &found).unwrap_or_else(|| report::curve::text(&run, &found)));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     measuring::refuse_incomplete(&run, stopped, &directory)?;

@@ -243,7 +243,7 @@ fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
     let streams: Vec<&Stream> = room.point.streams.iter().filter(|stream| stream.name == name).collect();
     let kinds = Kind::ALL.into_iter().filter(|kind| streams.iter().any(|stream| stream.kinds().contains(kind)));
     StreamRecord {
-        sql: None,
+        sql: streams[0].sql,
         name: name.into(),
         length: streams[0].length,
         loads: streams.iter().map(|stream| stream.load).collect(),

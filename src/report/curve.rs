@@ -49,16 +49,28 @@ pub fn text(run: &Run, found: &CurveResult) -> String {
         text.push_str(&scheduling_delay(found));
         text.push('\n');
     }
-    text.push_str(&drawn(if open.is_empty() { &closed } else { &open }, found));
-    text.push_str(&facts(found));
+    text.push_str(&shape(found));
+    text.push_str(&super::sql::beside_curve(&found.points));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
     text.push_str(table::cut_off(run));
     text
 }
 
+/// The chart, and what the points tell together.
+pub(super) fn shape(found: &CurveResult) -> String {
+    let of = |open: bool| -> Vec<&PointSummary> {
+        found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)) == open).collect()
+    };
+    let (closed, open) = (of(false), of(true));
+    drawn(if open.is_empty() { &closed } else { &open }, found) + &facts(found)
+}
+
 /// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.
 fn workload(request: &CurveRequest) -> String {
+    if let Some(terms) = &request.sql {
+        return super::sql::work_line(&terms.work);
+    }
     let writes = if request.mix.durable { "durable writes" } else { "writes" };
     let percent = |share: f64| format!("{} %", (share * 1e4).round() / 100.0);
     let share = request.mix.writes;
@@ -189,7 +201,10 @@ fn percent(value: f64) -> String {
     format!("{}%", text.trim_end_matches(".0"))
 }
 
-fn times<const N: usize>(latency: Option<LatencySummary>, of: fn(&LatencySummary) -> [f64; N]) -> [String; N] {
+pub(super) fn times<const N: usize>(
+    latency: Option<LatencySummary>,
+    of: fn(&LatencySummary) -> [f64; N],
+) -> [String; N] {
     match latency {
         Some(latency) => of(&latency).map(|us| Nanos::from_micros_f64(us).to_string()),
         None => [(); N].map(|()| "-".into()),
@@ -197,13 +212,13 @@ fn times<const N: usize>(latency: Option<LatencySummary>, of: fn(&LatencySummary
 }
 
 /// `468us [455, 479]`.
-fn p99(class: &ClassSummary) -> String {
+pub(super) fn p99(class: &ClassSummary) -> String {
     let interval = class.confidence.and_then(|confidence| confidence.p99_us);
     let estimate = |latency: LatencySummary| Estimate { value: latency.p99_us, interval };
     class.latency.map_or_else(|| "-".into(), |latency| calibration::latency(estimate(latency)))
 }
 
-fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
+pub(super) fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
     match (&point.end, class.steady) {
         (End::Stopped, _) => "stopped",
         (End::Broken(_), _) => "broken",

@@ -1,6 +1,7 @@
 //! The report for programs: JSON and csv.
 
 use super::table;
+use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise};
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::Run;
@@ -71,7 +72,8 @@ pub fn csv(run: &Run) -> String {
         "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
                     p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
                     step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
-                    service_p99_us,delay_p99_us,unserved\n"
+                    service_p99_us,delay_p99_us,unserved,blocks_per_s,logical_per_s,physical_per_s,written_per_s,\
+                    log_bytes_per_s,commits_per_s,db_cpus,physical_per_db_cpu_s,page_cache_share\n"
             .to_string();
     for point in run.latest().iter().map(summarise) {
         for class in &point.classes {
@@ -115,5 +117,24 @@ fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
     figure(class.service.map(|service| service.p50_us));
     figure(class.service.map(|service| service.p99_us));
     figure(class.scheduling_delay.map(|delay| delay.p99_us));
-    text + &format!("{}\n", class.unserved)
+    text + &format!("{}{}\n", class.unserved, of_server(point))
+}
+
+/// The columns from `blocks_per_s` on: what a database server did; empty for raw I/O, and where it does not tell.
+fn of_server(point: &PointSummary) -> String {
+    let sql = point.sql.as_deref();
+    let server = sql.and_then(|sql| sql.server.as_ref());
+    let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+    let figures = [
+        sql.map(|sql| sql.visited.per_s),
+        rate(|server| server.logical),
+        rate(|server| server.physical),
+        rate(|server| server.written),
+        rate(|server| server.log_bytes),
+        rate(|server| server.commits),
+        rate(|server| server.cpu_us),
+        server.and_then(|server| server.physical_per_cpu_s),
+        server.and_then(|server| server.page_cache_share),
+    ];
+    figures.iter().map(|figure| figure.map_or_else(|| ",".into(), |figure| format!(",{figure:.3}"))).collect()
 }

@@ -12,4 +12,5 @@ pub mod data;
 pub mod fio;
 #[cfg(test)]
 pub(crate) mod golden;
+pub mod sql;
 pub mod table;

@@ -1,0 +1,340 @@
+//! What a point of a database's sessions showed: what the client counted, what the server did for it, what it waited
+//! for, and whether those who counted agree.
+//!
+//! What the server counts comes late: a `PostgreSQL` session publishes its counts about once a second, and the rest as
+//! it ends. So the server's counters are held against all operations of the point, from before its first session to
+//! after its last: the figures of an operation are exact. Figures a second are those times the operations a second of
+//! the measurement.
+
+use crate::model::{Finding, Kind, MIB, Nanos, Sample, ServerSample};
+use crate::record::{Latencies, PointRecord, StreamRecord};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// By how much two counts of the same blocks may differ.
+const AGREEMENT: f64 = 0.01;
+
+/// Blocks beside those of our statements that nobody minds: of the catalogue, of a checkpoint.
+const BLOCKS_BESIDE: f64 = 200.0;
+
+/// What one point of sessions showed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SqlSummary {
+    /// Sessions.
+    pub sessions: u32,
+    /// Operations done, warm-up included.
+    pub operations: u64,
+    /// Operations a second while measuring.
+    pub operations_per_s: f64,
+    /// Of those done while measuring, by kind.
+    pub kinds: BTreeMap<&'static str, u64>,
+    /// Blocks that the statements visited, as the client counts them: per operation and second.
+    pub visited: Figure,
+    /// Mean time of a block within its operation: response times over the blocks that they were for.
+    pub block_mean_us: f64,
+    /// CPU time of this process for each operation.
+    pub client_cpu_us: f64,
+    /// What the server did; none if it told nothing.
+    pub server: Option<ServerFigures>,
+    /// What the sessions waited for, most first.
+    pub waits: Vec<Wait>,
+    /// Response times of operations in powers of two of a microsecond: the upper edge, and how many.
+    pub histogram_us: Vec<(u64, u64)>,
+    /// Second by second, while measuring.
+    pub timeline: Vec<Moment>,
+    /// Who counted the same, and what.
+    pub witnesses: Vec<Witnessed>,
+}
+
+/// A count for each operation, and a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Figure {
+    /// For each operation.
+    pub per_operation: f64,
+    /// A second.
+    pub per_s: f64,
+}
+
+/// What the server did for the sessions. None where it does not tell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerFigures {
+    /// Blocks visited in its buffer cache.
+    pub logical: Option<Figure>,
+    /// Blocks read past its buffer cache.
+    pub physical: Option<Figure>,
+    /// Blocks written.
+    pub written: Option<Figure>,
+    /// Bytes of log made.
+    pub log_bytes: Option<Figure>,
+    /// Times the log was made durable.
+    pub log_syncs: Option<Figure>,
+    /// Transactions committed.
+    pub commits: Option<Figure>,
+    /// Mean time that it waited for a block.
+    pub read_mean_us: Option<f64>,
+    /// CPU time of its processes: microseconds for each operation, and CPUs kept busy.
+    pub cpu_us: Option<Figure>,
+    /// Physical reads for each second of its CPU.
+    pub physical_per_cpu_s: Option<f64>,
+    /// Bytes that its processes read from storage.
+    pub storage_read: Option<Figure>,
+    /// Share of the blocks it read that the page cache served, and not storage.
+    pub page_cache_share: Option<f64>,
+    /// Sessions that were at work at once, on average: the database's time in seconds a second.
+    pub active: Option<f64>,
+}
+
+/// An event that sessions waited for, from samples.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Wait {
+    /// Its name; `CPU` for a session that was not waiting.
+    pub event: String,
+    /// Share of the sessions' time.
+    pub share: f64,
+    /// Sessions that were in it at once, on average.
+    pub sessions: f64,
+}
+
+/// About a second of the measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Moment {
+    /// Its end, since the point began.
+    pub at_s: f64,
+    /// Physical reads a second, as the server published them.
+    pub physical_per_s: Option<f64>,
+    /// CPUs that the server's processes kept busy.
+    pub cpu: Option<f64>,
+    /// Bytes a second that they read from storage.
+    pub storage_read_per_s: Option<f64>,
+    /// Sessions in each event, on average.
+    pub waits: BTreeMap<String, f64>,
+}
+
+/// The same blocks, counted twice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Witnessed {
+    /// What was counted.
+    pub what: &'static str,
+    /// Who counted first, and how many.
+    pub first: (&'static str, u64),
+    /// Who counted again, and how many.
+    pub second: (&'static str, u64),
+    /// The two should be the same. Otherwise the difference is a finding of its own.
+    pub should_agree: bool,
+}
+
+impl Witnessed {
+    /// The second count as a share of the first.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.second.1 as f64 / (self.first.1 as f64).max(1.0)
+    }
+
+    /// True if the two agree within a hundredth.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        let off = (self.second.1 as f64 - self.first.1 as f64).abs();
+        off <= AGREEMENT * self.first.1 as f64 || off <= BLOCKS_BESIDE
+    }
+}
+
+/// Sums up the sessions of a point; none if it has none.
+#[must_use]
+pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
+    let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
+    let work = stream.sql?;
+    let seconds = record.measured.as_secs_f64().max(1e-9);
+    let total = stream.total();
+    let operations = total.done + stream.warm_up_done;
+    let per_s = total.done as f64 / seconds;
+    let blocks: u64 = stream.kinds.iter().map(|kind| kind.total().done * work.blocks(kind.kind)).sum();
+    let per_operation = |count: f64| count / total.done.max(1) as f64;
+    let server = server(record, stream, operations, per_s);
+    Some(SqlSummary {
+        sessions: stream.loads.iter().map(|load| load.slots()).sum(),
+        operations,
+        operations_per_s: per_s,
+        kinds: stream.kinds.iter().map(|kind| (kind.kind.name(), kind.total().done)).collect(),
+        visited: Figure { per_operation: per_operation(blocks as f64), per_s: blocks as f64 / seconds },
+        block_mean_us: total.response.sum as f64 / 1e3 / blocks.max(1) as f64,
+        client_cpu_us: per_operation(record.cpu.as_micros_f64()),
+        waits: waits(record),
+        histogram_us: powers_of_two(&total.response),
+        timeline: timeline(record),
+        witnesses: witnesses(record, stream),
+        server,
+    })
+}
+
+/// The server's first and last sample of the point.
+fn ends(record: &PointRecord) -> Option<(&Sample, &Sample, &ServerSample, &ServerSample)> {
+    let (first, last) = (record.samples.first()?, record.samples.last()?);
+    Some((first, last, first.server.as_deref()?, last.server.as_deref()?))
+}
+
+/// What a counter counted between two samples.
+fn counted(a: &ServerSample, b: &ServerSample, of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
+    Some(of(b)?.saturating_sub(of(a)?))
+}
+
+fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f64) -> Option<ServerFigures> {
+    let (_, _, first, last) = ends(record)?;
+    let block = f64::from(stream.length);
+    let count = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of);
+    let figure = |count: u64| {
+        let per_operation = count as f64 / operations.max(1) as f64;
+        Figure { per_operation, per_s: per_operation * per_s }
+    };
+    let physical = count(|sample| sample.physical);
+    let storage_read = count(|sample| sample.storage_read);
+    let cpu = count(|sample| sample.cpu.map(|cpu| cpu.0));
+    let read_time = count(|sample| sample.read_time.map(|time| time.0));
+    let cpu_us = cpu.map(|nanos| {
+        let per_operation = nanos as f64 / 1e3 / operations.max(1) as f64;
+        Figure { per_operation, per_s: per_operation * per_s / 1e6 }
+    });
+    Some(ServerFigures {
+        logical: count(|sample| sample.logical).map(figure),
+        physical: physical.map(figure),
+        written: count(|sample| sample.written).map(figure),
+        log_bytes: count(|sample| sample.log_bytes).map(figure),
+        log_syncs: count(|sample| sample.log_syncs).map(figure),
+        commits: count(|sample| sample.commits).map(figure),
+        read_mean_us: read_time
+            .zip(physical)
+            .and_then(|(time, reads)| (reads > 0 && time > 0).then(|| time as f64 / 1e3 / reads as f64)),
+        physical_per_cpu_s: physical
+            .zip(cpu)
+            .filter(|(_, cpu)| *cpu > 0)
+            .map(|(reads, cpu)| reads as f64 / (cpu as f64 / 1e9)),
+        cpu_us,
+        storage_read: storage_read.map(figure),
+        page_cache_share: physical
+            .zip(storage_read)
+            .filter(|(reads, _)| *reads > 0)
+            .map(|(reads, bytes)| (1.0 - bytes as f64 / (reads as f64 * block)).max(0.0)),
+        active: (last.looks > 0).then(|| last.waits.values().sum::<u64>() as f64 / last.looks as f64),
+    })
+}
+
+fn waits(record: &PointRecord) -> Vec<Wait> {
+    let Some((_, _, _, last)) = ends(record) else { return Vec::new() };
+    let all: u64 = last.waits.values().sum();
+    let wait = |(event, count): (&String, &u64)| Wait {
+        event: event.clone(),
+        share: *count as f64 / all.max(1) as f64,
+        sessions: *count as f64 / last.looks.max(1) as f64,
+    };
+    let mut waits: Vec<Wait> = last.waits.iter().map(wait).collect();
+    waits.sort_by(|a, b| b.share.total_cmp(&a.share));
+    waits
+}
+
+/// Counts by the upper edge of a power of two of a microsecond. A bucket of ours that holds an edge counts where its
+/// middle lies; it is under a hundredth wide.
+fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for (low, high, count) in latencies.histogram.buckets() {
+        let micros = (low / 2 + high / 2).div_ceil(1000).max(1);
+        *counts.entry(micros.next_power_of_two()).or_default() += count;
+    }
+    counts.into_iter().collect()
+}
+
+fn timeline(record: &PointRecord) -> Vec<Moment> {
+    let (from, end) = (record.warm_up, record.warm_up.plus(record.measured).plus(Nanos::from_millis(200)));
+    let inside = |sample: &&Sample| sample.at >= from && sample.at <= end;
+    let samples: Vec<(&Sample, &ServerSample)> =
+        record.samples.iter().filter(inside).filter_map(|sample| Some((sample, sample.server.as_deref()?))).collect();
+    let moment = |pair: &[(&Sample, &ServerSample)]| {
+        let [(a, first), (b, last)] = pair else { unreachable!("windows of two") };
+        let seconds = b.at.since(a.at).as_secs_f64();
+        let looks = last.looks.saturating_sub(first.looks).max(1) as f64;
+        let rate = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of).map(|count| count as f64 / seconds);
+        let waits = last.waits.iter().filter_map(|(event, count)| {
+            let fresh = count.saturating_sub(first.waits.get(event).copied().unwrap_or(0));
+            (fresh > 0).then(|| (event.clone(), fresh as f64 / looks))
+        });
+        (seconds > 0.1).then(|| Moment {
+            at_s: b.at.as_secs_f64(),
+            physical_per_s: rate(|sample| sample.physical),
+            cpu: rate(|sample| sample.cpu.map(|cpu| cpu.0)).map(|nanos| nanos / 1e9),
+            storage_read_per_s: rate(|sample| sample.storage_read),
+            waits: waits.collect(),
+        })
+    };
+    samples.windows(2).filter_map(moment).collect()
+}
+
+/// Who counted what: the client, the server, its processes in the kernel, the disk.
+fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
+    let Some((a, b, first, last)) = ends(record) else { return Vec::new() };
+    let block = u64::from(stream.length);
+    let mut witnesses = Vec::new();
+    let reads_alone = stream.kinds.iter().all(|kind| kind.kind == Kind::Read);
+    let failed = stream.total().failures() > 0;
+    if let Some(visited) = counted(first, last, |sample| sample.visited) {
+        // An update visits its block more than once, and a scan other blocks.
+        witnesses.push(Witnessed {
+            what: "blocks of the tables visited",
+            first: ("client", stream.coverage.slices.iter().sum()),
+            second: ("server", visited),
+            should_agree: reads_alone && !failed,
+        });
+    }
+    let physical = counted(first, last, |sample| sample.physical);
+    let storage = counted(first, last, |sample| sample.storage_read).map(|bytes| bytes / block);
+    if let (Some(physical), Some(storage)) = (physical, storage) {
+        witnesses.push(Witnessed {
+            what: "blocks read past the buffer cache",
+            first: ("server", physical),
+            second: ("its processes from storage", storage),
+            should_agree: true,
+        });
+    }
+    let sectors = |sample: &Sample| sample.devices.values().map(|counters| counters.read_sectors).sum::<u64>();
+    if let Some(physical) = physical.filter(|_| !a.devices.is_empty()) {
+        let disk = sectors(b).saturating_sub(sectors(a)) * 512 / block;
+        witnesses.push(Witnessed {
+            what: "blocks read from the disk",
+            first: ("server", physical),
+            second: ("the disk, for everybody", disk),
+            should_agree: false,
+        });
+    }
+    witnesses
+}
+
+/// What is doubtful about the sessions of a point. `direct` says whether the server reads past the page cache.
+#[must_use]
+pub fn doubts(summary: &SqlSummary, at: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for witness in summary.witnesses.iter().filter(|witness| witness.should_agree && !witness.agrees()) {
+        let (what, (first, one), (second, other)) = (witness.what, witness.first, witness.second);
+        let share = summary.server.as_ref().and_then(|server| server.page_cache_share);
+        let finding = match share.filter(|_| what.contains("past") && other < one) {
+            Some(share) => Finding::doubt(
+                "page cache",
+                format!(
+                    "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, of which \
+                     storage gave {other}",
+                    share * 100.0
+                ),
+                "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it less memory, or load larger tables",
+            ),
+            None => Finding::doubt(
+                "witnesses",
+                format!("at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %", witness.ratio() * 100.0),
+                "see what else uses the server: other sessions, a vacuum, a checkpoint",
+            ),
+        };
+        findings.push(finding);
+    }
+    findings
+}
+
+/// 2^20 bytes.
+#[must_use]
+pub fn mib(bytes: f64) -> f64 {
+    bytes / MIB as f64
+}
