@@ -16,6 +16,7 @@
 //! | [`drive`] | the loop: load, pacing, threads of one point |
 //! | [`record`] | what is kept: histograms, windows, coverage, the journal |
 //! | [`observe`] | facts and counters of the host |
+//! | [`server`] | a database server of Rigel's own |
 //! | [`analyse`] | what the records mean |
 //! | [`report`] | how it looks |
 //! | [`run`] | the conductor: point after point, into the journal |
@@ -37,4 +38,5 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod server;
 pub mod workload;

@@ -15,6 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("workload", &["model"]),
     ("record", &["model"]),
     ("observe", &["model", "clock"]),
+    ("server", &["model", "clock"]),
     // Of `workload` an engine needs the generator of random numbers and what is written, never the mix.
     ("engine", &["model", "clock", "workload"]),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
@@ -22,12 +23,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
     ("look", &["model", "clock", "engine", "observe", "analyse"]),
-    ("run", &["model", "clock", "workload", "engine", "drive", "record", "observe", "analyse", "plan", "look"]),
+    (
+        "run",
+        &["model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look"],
+    ),
     (
         "cli",
         &[
-            "model", "clock", "workload", "engine", "drive", "record", "observe", "analyse", "plan", "look", "report",
-            "run",
+            "model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look",
+            "report", "run",
         ],
     ),
     ("main", &["cli"]),

@@ -1,0 +1,262 @@
+//! A database's server programs: where they lie, which version they are, and how to get them.
+//!
+//! Goes in: a folder that the user named, or nothing. Comes out: the newest programs that are there. It runs them only
+//! to ask for their version.
+
+use crate::model::{Dbms, Error};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The version of a server's programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// `PostgreSQL`, `MariaDB` or `MySQL`.
+    pub product: &'static str,
+    /// 18 of `18.4`.
+    pub major: u32,
+    /// 4 of `18.4`; 0 of `18beta1`.
+    pub minor: u32,
+    /// The number as the program gives it, without what a distribution adds: `18.4`, `10.11.14`.
+    pub number: String,
+}
+
+impl std::fmt::Display for Version {
+    /// `PostgreSQL 18.4`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.product, self.number)
+    }
+}
+
+impl Version {
+    /// From what `postgres --version` or `mariadbd --version` prints.
+    fn read(printed: &str) -> Option<Self> {
+        let words: Vec<&str> = printed.split_whitespace().collect();
+        let after = |mark: &str| words.iter().position(|word| *word == mark).and_then(|at| words.get(at + 1));
+        let (product, number) = if let Some(number) = after("(PostgreSQL)") {
+            ("PostgreSQL", *number)
+        } else {
+            let number = *after("Ver")?;
+            (if number.contains("MariaDB") { "MariaDB" } else { "MySQL" }, number.split('-').next()?)
+        };
+        let mut parts = number.split('.').map(|part| part.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
+        let major = parts.next()?.parse().ok()?;
+        let minor = parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+        Some(Self { product, major, minor, number: number.to_string() })
+    }
+
+    /// The newer one is the greater one.
+    fn rank(&self) -> (u32, u32) {
+        (self.major, self.minor)
+    }
+}
+
+/// The programs of one server.
+#[derive(Debug, Clone)]
+pub(super) struct Programs {
+    /// The server itself.
+    pub(super) server: PathBuf,
+    /// What makes its first files; none where the server does that itself.
+    pub(super) maker: Option<PathBuf>,
+    pub(super) version: Version,
+}
+
+/// The newest programs, or those in `bin` if it is given.
+pub(super) fn programs(dbms: Dbms, bin: Option<&Path>) -> Result<Programs, Error> {
+    if let Some(bin) = bin {
+        // The server will not run in the caller's directory.
+        let whole = std::fs::canonicalize(bin).unwrap_or_else(|_| bin.to_path_buf());
+        return programs_in(dbms, &whole).ok_or_else(|| {
+            let names: Vec<_> = names(dbms).iter().map(|(server, maker)| format!("{server} and {maker}")).collect();
+            Error::asked(
+                format!("{} has no {} that runs", bin.display(), names.join(", nor ")),
+                "name the folder of the server's programs, or leave out --server-bin",
+            )
+        });
+    }
+    let mut found: Option<Programs> = None;
+    for place in places(dbms) {
+        if let Some(programs) = programs_in(dbms, &place)
+            && found.as_ref().is_none_or(|best| programs.version.rank() > best.version.rank())
+        {
+            found = Some(programs);
+        }
+    }
+    found.ok_or_else(|| missing(dbms))
+}
+
+/// What the server and the maker of its files are called; the best name first.
+fn names(dbms: Dbms) -> &'static [(&'static str, &'static str)] {
+    match dbms {
+        Dbms::Postgres => &[("postgres", "initdb")],
+        Dbms::Mysql => &[("mariadbd", "mariadb-install-db"), ("mysqld", "mysql_install_db")],
+    }
+}
+
+fn programs_in(dbms: Dbms, bin: &Path) -> Option<Programs> {
+    names(dbms).iter().find_map(|(server, maker)| {
+        let server = bin.join(server);
+        let version = version_of(&server)?;
+        // MariaDB keeps the server in /usr/sbin and the other in /usr/bin; a tarball has it in scripts/.
+        let beside = [Some(bin.to_path_buf()), sibling(bin, "bin"), sibling(bin, "scripts")];
+        let maker = beside.into_iter().flatten().map(|folder| folder.join(maker)).find(|path| path.is_file());
+        // MySQL's server makes its files itself.
+        (maker.is_some() || version.product == "MySQL").then_some(Programs { server, maker, version })
+    })
+}
+
+fn sibling(bin: &Path, name: &str) -> Option<PathBuf> {
+    Some(bin.parent()?.join(name))
+}
+
+fn version_of(server: &Path) -> Option<Version> {
+    if !server.is_file() {
+        return None;
+    }
+    Version::read(&printed(server, "--version")?)
+}
+
+/// What a program prints when asked; none if it cannot.
+fn printed(program: impl AsRef<OsStr>, argument: &str) -> Option<String> {
+    let output =
+        Command::new(program).arg(argument).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Folders that may hold server programs.
+fn places(dbms: Dbms) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    match dbms {
+        Dbms::Postgres => {
+            places.extend(printed("pg_config", "--bindir").map(PathBuf::from));
+            // Debian; Red Hat and PostgreSQL's own packages for it; SUSE.
+            for (folder, start) in [("/usr/lib/postgresql", ""), ("/usr", "pgsql-"), ("/usr/lib", "postgresql")] {
+                places.extend(folders_below(Path::new(folder), start).into_iter().map(|folder| folder.join("bin")));
+            }
+            places.push("/usr/local/pgsql/bin".into());
+        }
+        Dbms::Mysql => {
+            let usual = ["/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin"];
+            places.extend(usual.map(PathBuf::from));
+        }
+    }
+    // A folder of PATH that is not absolute means another one wherever the server runs.
+    places.retain(|place| place.is_absolute());
+    places
+}
+
+fn folders_below(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start)).map(|entry| entry.path()).collect()
+}
+
+fn missing(dbms: Dbms) -> Error {
+    let product = if dbms == Dbms::Postgres { "PostgreSQL" } else { "MariaDB or MySQL" };
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let what = format!("no server programs of {product} were found");
+    let root = rustix::process::geteuid().is_root();
+    Error::failed(
+        what,
+        match install_command(dbms, &release) {
+            Some(command) => format!(
+                "install them by `{}{command}`, or name their folder with --server-bin DIR",
+                if root { "" } else { "sudo " }
+            ),
+            None => format!("install {product}, or name the folder of its programs with --server-bin DIR"),
+        },
+    )
+}
+
+/// The one command that installs a server, by the text of /etc/os-release; none for a system not known.
+fn install_command(dbms: Dbms, release: &str) -> Option<String> {
+    let value = |key: &str| {
+        let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        line.unwrap_or("").trim_matches(['"', '\'']).to_string()
+    };
+    let systems = format!("{} {}", value("ID"), value("ID_LIKE"));
+    let (install, postgres, mariadb) = systems.split_whitespace().find_map(|system| {
+        Some(match system {
+            "debian" | "ubuntu" => ("apt-get install", "postgresql", "mariadb-server"),
+            "fedora" | "rhel" | "centos" => ("dnf install", "postgresql-server", "mariadb-server"),
+            "suse" | "sles" | "opensuse" => ("zypper install", "postgresql-server", "mariadb"),
+            "alpine" => ("apk add", "postgresql", "mariadb"),
+            "arch" => ("pacman -S", "postgresql", "mariadb"),
+            _ => return None,
+        })
+    })?;
+    Some(format!("{install} {}", if dbms == Dbms::Postgres { postgres } else { mariadb }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_the_programs_print() {
+        for (printed, shown, major, minor) in [
+            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "PostgreSQL 15.18", 15, 18),
+            ("postgres (PostgreSQL) 18beta1", "PostgreSQL 18beta1", 18, 0),
+            ("postgres (PostgreSQL) 9.6.24", "PostgreSQL 9.6.24", 9, 6),
+            ("mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64", "MariaDB 10.11.14", 10, 11),
+            ("/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "MySQL 8.0.36", 8, 0),
+            ("/usr/sbin/mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))", "MySQL 8.0.36", 8, 0),
+        ] {
+            let version = Version::read(printed).unwrap_or_else(|| panic!("{printed}"));
+            assert_eq!((version.to_string().as_str(), version.major, version.minor), (shown, major, minor));
+        }
+        for printed in ["", "postgres (PostgreSQL)", "postgres (PostgreSQL) devel", "bash 5.2"] {
+            assert_eq!(Version::read(printed), None, "{printed}");
+        }
+    }
+
+    #[test]
+    fn versions_are_ordered_as_numbers() {
+        let rank = |number: &str| Version::read(&format!("postgres (PostgreSQL) {number}")).unwrap().rank();
+        assert!(rank("9.6.24") < rank("10.1") && rank("18.4") < rank("18.10") && rank("18beta1") < rank("18.1"));
+    }
+
+    #[test]
+    fn the_newest_programs_are_taken_and_a_named_folder_alone_where_it_is_named() {
+        let place = std::env::temp_dir().join(format!("rigel-find-{}", std::process::id()));
+        let make = |folder: &str, names: &[&str], number: &str| {
+            std::fs::create_dir_all(place.join(folder)).unwrap();
+            for name in names {
+                let script = format!("#!/bin/sh\necho 'postgres (PostgreSQL) {number}'\n");
+                let path = place.join(folder).join(name);
+                std::fs::write(&path, script).unwrap();
+                std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            }
+        };
+        make("whole", &["postgres", "initdb"], "15.3");
+        make("client", &["initdb"], "16.1");
+        make("half", &["postgres"], "17.1");
+        let found = |folder: &str| programs(Dbms::Postgres, Some(&place.join(folder)));
+        assert_eq!(found("whole").unwrap().version.to_string(), "PostgreSQL 15.3");
+        for folder in ["client", "half", "none"] {
+            let error = found(folder).unwrap_err();
+            assert_eq!(error.exit_status(), 2);
+            assert!(error.to_string().contains(folder) && error.to_string().contains("postgres and initdb"), "{error}");
+        }
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn the_command_that_installs_is_that_of_the_system() {
+        let command = |dbms, release| install_command(dbms, release).unwrap_or_default();
+        let debian = "PRETTY_NAME=\"Debian\"\nID=debian\n";
+        assert_eq!(command(Dbms::Postgres, debian), "apt-get install postgresql");
+        assert_eq!(command(Dbms::Mysql, debian), "apt-get install mariadb-server");
+        assert_eq!(command(Dbms::Postgres, "ID=linuxmint\nID_LIKE=\"ubuntu debian\""), "apt-get install postgresql");
+        assert_eq!(
+            command(Dbms::Postgres, "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\""),
+            "dnf install postgresql-server"
+        );
+        assert_eq!(command(Dbms::Mysql, "ID=opensuse-leap\nID_LIKE=\"suse opensuse\""), "zypper install mariadb");
+        assert_eq!(command(Dbms::Postgres, "ID=alpine"), "apk add postgresql");
+        assert_eq!(command(Dbms::Postgres, "ID=arch"), "pacman -S postgresql");
+        assert_eq!(command(Dbms::Postgres, "ID=plan9"), "");
+        assert!(missing(Dbms::Mysql).to_string().contains("--server-bin DIR"));
+    }
+}

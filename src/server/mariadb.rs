@@ -1,0 +1,113 @@
+//! `MariaDB` and `MySQL`: how their files are made, how the server is started, and asked whether it is ready.
+
+use super::Facts;
+use super::find::Programs;
+use std::path::Path;
+
+/// The name of the server's socket.
+pub(super) const SOCKET: &str = "socket";
+
+/// What is done before anybody can connect: one statement a line.
+pub(super) const FIRST: &str = "create user if not exists rigel@localhost;\n\
+    grant all on *.* to rigel@localhost with grant option;\n\
+    create database if not exists rigel;\n";
+/// The file that holds it.
+pub(super) const FIRST_FILE: &str = "first.sql";
+
+/// Arguments of `mariadb-install-db`, or of a server that makes its files itself.
+pub(super) fn making(folder: &Path, programs: &Programs) -> Vec<String> {
+    let data = format!("--datadir={}", data(folder));
+    if programs.maker.is_none() {
+        return vec!["--no-defaults".into(), "--initialize-insecure".into(), data];
+    }
+    let mut arguments = vec!["--no-defaults".to_string(), data];
+    // Passwordless and not bound to the name of a system user: nobody else gets into the folder.
+    arguments.push("--auth-root-authentication-method=normal".into());
+    arguments.push("--skip-test-db".into());
+    // Unpacked somewhere, it does not find its own files.
+    let base = programs.server.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    if base != Path::new("/usr") && base.join("share").is_dir() {
+        arguments.push(format!("--basedir={}", base.display()));
+    }
+    arguments
+}
+
+/// Arguments of the server.
+pub(super) fn serving(facts: &Facts) -> Vec<String> {
+    let folder = facts.folder.display();
+    let mut arguments: Vec<String> = [
+        // Must come first.
+        "--no-defaults",
+        "--skip-networking",
+        // A second protocol of MySQL, with a port of its own; MariaDB does not know it.
+        "--loose-mysqlx=OFF",
+        "--skip-log-bin",
+        "--performance-schema=ON",
+        // Reads that no statement asked for would be measured, too.
+        "--innodb-read-ahead-threshold=0",
+        "--innodb-random-read-ahead=OFF",
+        "--innodb-buffer-pool-load-at-startup=OFF",
+        "--innodb-buffer-pool-dump-at-shutdown=OFF",
+    ]
+    .map(String::from)
+    .into();
+    arguments.push(format!("--datadir={}", data(facts.folder)));
+    arguments.push(format!("--socket={folder}/{SOCKET}"));
+    arguments.push(format!("--pid-file={folder}/pid"));
+    arguments.push(format!("--tmpdir={folder}"));
+    arguments.push(format!("--init-file={folder}/{FIRST_FILE}"));
+    arguments.push(format!("--innodb-buffer-pool-size={}", facts.buffer_cache.0));
+    arguments.push(format!("--max-connections={}", facts.connections()));
+    if facts.direct {
+        arguments.push("--innodb-flush-method=O_DIRECT".into());
+    }
+    arguments.extend(facts.settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    arguments
+}
+
+/// Where clients find the server.
+pub(super) fn url(folder: &Path) -> String {
+    format!("mysql://rigel@localhost/rigel?socket={}", super::percent(&folder.join(SOCKET).display().to_string()))
+}
+
+/// True if the server answers.
+pub(super) fn is_ready(folder: &Path) -> bool {
+    folder.join(SOCKET).exists()
+        && mysql::Opts::from_url(&url(folder))
+            .is_ok_and(|options| mysql::Conn::new(options).is_ok_and(|mut session| session.ping().is_ok()))
+}
+
+fn data(folder: &Path) -> String {
+    folder.join("data").display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Bytes, MIB};
+
+    #[test]
+    fn no_file_of_settings_is_read_and_the_caller_has_the_last_word() {
+        let settings = [("innodb_read_ahead_threshold".to_string(), "56".to_string())];
+        let facts = Facts {
+            folder: Path::new("/a b"),
+            buffer_cache: Bytes(32 * MIB),
+            sessions: 4,
+            direct: true,
+            settings: &settings,
+        };
+        let arguments = serving(&facts);
+        assert_eq!(arguments[0], "--no-defaults");
+        assert_eq!(arguments.last().unwrap(), "--innodb-read-ahead-threshold=56");
+        for wanted in ["--innodb-buffer-pool-size=33554432", "--max-connections=24", "--innodb-flush-method=O_DIRECT"] {
+            assert!(arguments.iter().any(|argument| argument == wanted), "{wanted}: {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn the_url_leads_to_the_socket() {
+        let options = mysql::Opts::from_url(&url(Path::new("/disk one/rigel-sql-7"))).unwrap();
+        assert_eq!(options.get_socket(), Some("/disk one/rigel-sql-7/socket"));
+        assert_eq!((options.get_user(), options.get_db_name()), (Some("rigel"), Some("rigel")));
+    }
+}

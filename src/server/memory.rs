@@ -1,0 +1,139 @@
+//! A limit to the memory of a server, so that the page cache cannot hold its tables.
+//!
+//! Goes in: processes and bytes. Comes out: a control group of Rigel's own that holds them, or why there can be none.
+//! It touches no group but its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A control group of this server; empty groups cost nothing, and it is removed with the server.
+#[derive(Debug)]
+pub(super) struct Group {
+    directory: PathBuf,
+}
+
+/// Where groups that limit memory can be made.
+#[derive(Debug, PartialEq, Eq)]
+struct Hierarchy {
+    /// Where it is mounted.
+    mount: PathBuf,
+    /// The group in which ours is made.
+    parent: PathBuf,
+    /// The file that holds the limit.
+    limit: &'static str,
+}
+
+impl Hierarchy {
+    /// From the text of /proc/mounts and /proc/self/cgroup.
+    ///
+    /// Version 1: below our own group, so that what limits us limits the server. Version 2 allows no groups below one
+    /// that has processes: beside our own.
+    fn find(mounts: &str, own: &str) -> Option<Self> {
+        let mounted = |kind: &str, option: &str| {
+            mounts.lines().find_map(|line| {
+                let mut fields = line.split(' ').skip(1);
+                let (at, found, options) = (fields.next()?, fields.next()?, fields.next()?);
+                (found == kind && (option.is_empty() || options.split(',').any(|one| one == option)))
+                    .then(|| PathBuf::from(at))
+            })
+        };
+        let group = |of: &str| own.lines().find_map(|line| line.split_once(':')?.1.strip_prefix(of));
+        if let Some(mount) = mounted("cgroup", "memory") {
+            let parent = mount.join(group("memory:")?.trim_start_matches('/'));
+            return Some(Self { mount, parent, limit: "memory.limit_in_bytes" });
+        }
+        let mount = mounted("cgroup2", "")?;
+        let ours = mount.join(group(":")?.trim_start_matches('/'));
+        let parent = if ours == mount { mount.clone() } else { ours.parent()?.to_path_buf() };
+        Some(Self { mount, parent, limit: "memory.max" })
+    }
+}
+
+impl Group {
+    /// Where a group of this name would be made; why not otherwise.
+    pub(super) fn place(name: &str) -> Result<PathBuf, String> {
+        Ok(hierarchy()?.parent.join(name))
+    }
+
+    /// A group at `directory` whose processes and page cache together have at most `bytes`.
+    pub(super) fn new(directory: PathBuf, bytes: u64) -> Result<Self, String> {
+        let hierarchy = hierarchy()?;
+        let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        if hierarchy.limit == "memory.max" {
+            // It is so already below systemd. Where it is not and cannot be, making the limit fails below.
+            let _ = fs::write(hierarchy.parent.join("cgroup.subtree_control"), "+memory");
+        }
+        fs::create_dir(&directory).map_err(|error| said(&directory, error))?;
+        let group = Self { directory };
+        let limit = group.directory.join(hierarchy.limit);
+        if !limit.exists() {
+            return Err(format!("the control group {} cannot limit memory", hierarchy.parent.display()));
+        }
+        fs::write(&limit, bytes.to_string()).map_err(|error| said(&limit, error))?;
+        Ok(group)
+    }
+
+    /// Moves a process here; what it starts later is born here.
+    pub(super) fn take_in(&self, process: u32) -> Result<(), String> {
+        let file = self.directory.join("cgroup.procs");
+        fs::write(&file, process.to_string()).map_err(|error| format!("{}: {error}", file.display()))
+    }
+
+    /// True if the process is here.
+    pub(super) fn has(&self, process: u32) -> bool {
+        let text = fs::read_to_string(self.directory.join("cgroup.procs")).unwrap_or_default();
+        text.lines().any(|line| line.parse() == Ok(process))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// Removes a group that a killed Rigel left, if it is a group, of this name, and has no processes.
+pub(super) fn remove_left(directory: &Path, name: &str) {
+    let ours = directory.file_name().is_some_and(|last| last == name);
+    if ours && hierarchy().is_ok_and(|hierarchy| directory.starts_with(hierarchy.mount)) {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+fn hierarchy() -> Result<Hierarchy, String> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    Hierarchy::find(&read("/proc/mounts")?, &read("/proc/self/cgroup")?)
+        .ok_or_else(|| "this system has no control groups for memory".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_is_made_where_the_version_allows_it() {
+        let first = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
+                     cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+        let found = Hierarchy::find(first, "5:cpu:/\n4:memory:/jobs/a\n0::/\n").unwrap();
+        assert_eq!(found.parent, Path::new("/sys/fs/cgroup/memory/jobs/a"));
+        assert_eq!(found.limit, "memory.limit_in_bytes");
+
+        let second = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
+        let found = Hierarchy::find(second, "0::/user.slice/user-0.slice/session-1.scope\n").unwrap();
+        assert_eq!(found.parent, Path::new("/sys/fs/cgroup/user.slice/user-0.slice"));
+        assert_eq!(found.limit, "memory.max");
+        assert_eq!(Hierarchy::find(second, "0::/\n").unwrap().parent, Path::new("/sys/fs/cgroup"));
+
+        assert_eq!(Hierarchy::find("proc /proc proc rw 0 0\n", "0::/\n"), None);
+    }
+
+    #[test]
+    fn what_is_no_group_of_ours_is_not_removed() {
+        let place = std::env::temp_dir().join(format!("rigel-group-{}", std::process::id()));
+        fs::create_dir(&place).unwrap();
+        let name = place.file_name().unwrap().to_str().unwrap();
+        remove_left(&place, name);
+        assert!(place.exists(), "a folder outside the control groups was removed");
+        fs::remove_dir(&place).unwrap();
+    }
+}

@@ -1,0 +1,111 @@
+//! `PostgreSQL`: how its files are made, how it is started, asked whether it is ready, and ended.
+
+use super::Facts;
+use std::path::Path;
+
+/// The longest name of a socket of the server; its lock file has no address.
+pub(super) const SOCKET: &str = ".s.PGSQL.5432";
+
+/// Arguments of `initdb`.
+pub(super) fn making(folder: &Path) -> Vec<String> {
+    // What is to be measured is written later. `trust`: nobody else gets into the folder.
+    let fixed = ["--username=rigel", "--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync"];
+    let mut arguments: Vec<String> = fixed.map(String::from).into();
+    arguments.push(format!("--pgdata={}", data(folder)));
+    arguments
+}
+
+/// Arguments of `postgres`.
+pub(super) fn serving(facts: &Facts) -> Vec<String> {
+    let mut settings: Vec<(String, String)> = [
+        ("listen_addresses", ""),
+        ("port", "5432"),
+        // Readers pin pages of small caches only briefly; no other process shares the machine's huge pages with a test.
+        ("huge_pages", "off"),
+        ("track_io_timing", "on"),
+        // What nobody asked for would be measured, too.
+        ("autovacuum", "off"),
+        ("jit", "off"),
+        // No standby: no more log than crash safety needs.
+        ("wal_level", "minimal"),
+        ("max_wal_senders", "0"),
+        // A checkpoint comes when so much log was written, and not by the clock in the middle of a short run. The log
+        // needs this much room in the directory at most.
+        ("max_wal_size", "4GB"),
+        ("checkpoint_timeout", "1h"),
+    ]
+    .map(|(name, value)| (name.to_string(), value.to_string()))
+    .into();
+    // The list is split at commas, unless a name is in quotes.
+    let directory = format!("\"{}\"", facts.folder.display().to_string().replace('"', "\"\""));
+    settings.push(("unix_socket_directories".into(), directory));
+    settings.push(("shared_buffers".into(), format!("{}kB", facts.buffer_cache.0 / 1024)));
+    settings.push(("max_connections".into(), facts.connections().to_string()));
+    if facts.direct {
+        settings.push(("debug_io_direct".into(), "data".into()));
+    }
+    settings.extend_from_slice(facts.settings);
+    let mut arguments = vec!["-D".to_string(), data(facts.folder)];
+    for (name, value) in settings {
+        arguments.push("-c".into());
+        arguments.push(format!("{name}={value}"));
+    }
+    arguments
+}
+
+/// True if this version can read past the page cache.
+pub(super) fn can_be_direct(major: u32) -> bool {
+    major >= 16
+}
+
+/// Where clients find the server.
+pub(super) fn url(folder: &Path) -> String {
+    format!("postgres://rigel@{}/postgres", super::percent(&folder.display().to_string()))
+}
+
+/// True if the server answers.
+pub(super) fn is_ready(folder: &Path) -> bool {
+    folder.join(SOCKET).exists()
+        && postgres::Client::connect(&url(folder), postgres::NoTls)
+            .is_ok_and(|mut client| client.simple_query("select 1").is_ok())
+}
+
+fn data(folder: &Path) -> String {
+    folder.join("data").display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Bytes, MIB};
+
+    #[test]
+    fn settings_of_the_caller_have_the_last_word() {
+        let settings = [("jit".to_string(), "on".to_string())];
+        let facts = Facts {
+            folder: Path::new("/a b/c,\"d"),
+            buffer_cache: Bytes(32 * MIB),
+            sessions: 30,
+            direct: true,
+            settings: &settings,
+        };
+        let arguments = serving(&facts);
+        let at =
+            |text: &str| arguments.iter().position(|argument| argument == text).unwrap_or_else(|| panic!("{text}"));
+        assert!(at("jit=off") < at("jit=on") && at("jit=on") == arguments.len() - 1);
+        at("shared_buffers=32768kB");
+        at("max_connections=50");
+        at("debug_io_direct=data");
+        at("unix_socket_directories=\"/a b/c,\"\"d\"");
+        let plain = serving(&Facts { direct: false, ..facts });
+        assert!(plain.iter().all(|argument| !argument.contains("direct=")));
+    }
+
+    #[test]
+    fn the_url_leads_to_the_socket() {
+        let config: postgres::Config = url(Path::new("/disk one/rigel-sql-7")).parse().unwrap();
+        let unix = postgres::config::Host::Unix("/disk one/rigel-sql-7".into());
+        assert_eq!(config.get_hosts(), [unix]);
+        assert_eq!((config.get_user(), config.get_dbname()), (Some("rigel"), Some("postgres")));
+    }
+}

@@ -1,0 +1,182 @@
+//! A server's programs as processes: started as somebody else, watched, ended.
+//!
+//! Goes in: a program and its arguments. Comes out: a child in a process group of its own, so that Ctrl-C at the
+//! terminal reaches Rigel alone, which then ends the server in good order.
+
+use super::place::Place;
+use crate::clock::Clock;
+use crate::model::{Error, Nanos};
+use rustix::process::{Pid, Signal};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often something is looked at that is waited for.
+const LOOK: Nanos = Nanos::from_millis(20);
+/// Lines of a log that an error shows.
+const LINES: usize = 12;
+
+/// Starts a program in the server's folder, as the server's user, with its output in the server's log.
+///
+/// `with_us` names the signal that the kernel sends it when Rigel is killed; it is not sent where `setpriv` is missing.
+/// To the kernel, Rigel is the thread that calls this.
+pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
+    let mut command = if let Some(setpriv) = on_path("setpriv") {
+        let mut command = Command::new(setpriv);
+        command.args(["--pdeathsig", with_us, "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    // What the user has set for servers of his own (PGDATA, MYSQL_HOME) is not for this one.
+    command.env_clear().env("PATH", format!("{path}:/usr/local/bin:/usr/bin:/bin")).env("LC_ALL", "C");
+    if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
+        command.env("LD_LIBRARY_PATH", libraries);
+    }
+    if let Some(account) = place.account() {
+        command.gid(account.gid).uid(account.uid);
+    }
+    let log: &File = place.log();
+    command.args(arguments).current_dir(place.folder()).process_group(0);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Waits until `done` says so, for at most `most`; false where it never did, or `stop` was set.
+pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() -> bool) -> bool {
+    let clock = Clock::real();
+    while !done() {
+        if clock.now() > most || stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        clock.wait_until(clock.now().plus(LOOK));
+    }
+    true
+}
+
+/// Runs a program to its end.
+pub(super) fn run(
+    place: &Place,
+    program: &Path,
+    arguments: &[String],
+    most: Nanos,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let name = program.display();
+    let mut child = spawn(place, program, arguments, "KILL").map_err(|error| not_started(program, &error))?;
+    let mut status = None;
+    wait_until(most, stop, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    let Some(status) = status else {
+        let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let _ = child.wait();
+        return Err(if stop.load(Ordering::Relaxed) {
+            stopped()
+        } else {
+            failed(place, &format!("{name} took over {most}"))
+        });
+    };
+    if status.success() { Ok(()) } else { Err(failed(place, &format!("{name} failed: {status}"))) }
+}
+
+/// What could not be done to the server, with the end of its log.
+pub(super) fn failed(place: &Place, what: &str) -> Error {
+    let text = std::fs::read(place.log_path()).unwrap_or_default();
+    let said = tail(&String::from_utf8_lossy(&text));
+    let said = if said.is_empty() { " (its log is empty)".to_string() } else { format!("; its log ends:\n{said}") };
+    Error::failed(format!("the private server in {}: {what}{said}", place.folder().display()), "")
+}
+
+/// The program is there and does not start.
+pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
+    Error::failed(
+        format!("{} cannot be started: {error}", program.display()),
+        "see that the server's user may reach it, or name other programs with --server-bin DIR",
+    )
+}
+
+/// The stop flag was set before there was a server.
+pub(super) fn stopped() -> Error {
+    Error::failed("stopped while the private server was being made; it is removed", "")
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(LINES);
+    lines[from..].iter().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+}
+
+/// Sends a signal; a process that is gone already is no matter.
+pub(super) fn signal(process: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Programs of a server, as the kernel names their processes.
+const SERVERS: [&str; 6] = ["postgres", "initdb", "mariadbd", "mysqld", "mariadb-install", "mysql_install_d"];
+
+/// Processes of a server whose current directory lies in `folder`: a server's own and all that it started. So none is
+/// hit that merely has the number of one that is gone.
+pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers
+        .filter(|number| {
+            let there = std::fs::read_link(format!("/proc/{number}/cwd")).is_ok_and(|path| path.starts_with(folder));
+            there
+                && std::fs::read_to_string(format!("/proc/{number}/comm"))
+                    .is_ok_and(|name| SERVERS.contains(&name.trim()))
+        })
+        .collect()
+}
+
+/// Kills all processes of the server in `folder`, and waits until they are gone; false if some are not.
+pub(super) fn kill_all_in(folder: &Path) -> bool {
+    wait_until(Nanos::from_secs(20), &AtomicBool::new(false), || {
+        let left = processes_in(folder);
+        left.iter().for_each(|process| signal(*process, Signal::KILL));
+        left.is_empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_last_lines_of_the_log() {
+        let log: String = (1..=40).map(|line| format!("line {line}  \n\n")).collect();
+        let shown = tail(&log);
+        assert!(shown.starts_with("    line 29\n") && shown.ends_with("    line 40"), "{shown}");
+        assert_eq!(tail("\n \n"), "");
+    }
+
+    #[test]
+    fn a_process_that_is_no_server_is_none_of_ours() {
+        let here = std::env::current_dir().unwrap();
+        assert!(!processes_in(&here).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn waiting_ends_when_it_is_so_when_it_is_stopped_and_when_it_has_lasted() {
+        let going = AtomicBool::new(false);
+        let mut looks = 0;
+        assert!(wait_until(Nanos::from_secs(60), &going, || {
+            looks += 1;
+            looks == 3
+        }));
+        assert!(!wait_until(Nanos::from_secs(60), &AtomicBool::new(true), || false));
+        assert!(!wait_until(Nanos::from_millis(1), &going, || false));
+    }
+}
