@@ -32,6 +32,8 @@ pvcreate      lvm2          test
 sfdisk        fdisk         test
 losetup       mount         test
 mkswap        util-linux    test
+setpriv       util-linux    test
+xz            xz-utils      test
 taskset       util-linux    bench
 '
 
@@ -88,6 +90,27 @@ install_packages() {
     say "installing $*"
     quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ||
         stop "apt-get could not install: $*"
+}
+
+# Database servers are tested as private ones in target/. That of the system is not wanted: it is not started, nor at
+# the next boot, and PostgreSQL's is not even made. One that is there already is left as it is.
+install_servers() {
+    local policy=/usr/sbin/policy-rc.d common=/etc/postgresql-common/createcluster.conf made=false status=0
+    if [ ! -e "$common" ]; then
+        as_root mkdir -p "${common%/*}"
+        as_root sh -c "echo 'create_main_cluster = false' >$common"
+    fi
+    # Packages ask this program whether they may start what they bring.
+    if [ ! -e "$policy" ]; then
+        as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
+        made=true
+    fi
+    (install_packages "$@") || status=$?
+    if $made; then as_root rm -f "$policy"; fi
+    [ "$status" = 0 ] || exit "$status"
+    case " $* " in
+        *" mariadb-server "*) if [ -d /run/systemd/system ]; then quietly as_root systemctl disable mariadb || true; fi ;;
+    esac
 }
 
 # The version that apt-get would install, without what Debian adds to it; empty if it has none.
@@ -159,6 +182,15 @@ done <<<"${needs#?}"
 if [ ${#packages[@]} -gt 0 ]; then
     mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
     install_packages "${packages[@]}"
+fi
+if [ "$target" = test ]; then
+    servers=()
+    have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || servers+=(postgresql)
+    have mariadbd || servers+=(mariadb-server)
+    if [ ${#servers[@]} -gt 0 ]; then install_servers "${servers[@]}"; fi
+    if [ ! -e target/servers/postgresql-18 ] && ! have npm && ! have mvn; then install_packages npm; fi
+    # At home the tests that need it are skipped, and say so.
+    scripts/postgresql-18.sh || [ "${CI:-}" != true ] || stop "the tests need PostgreSQL 18"
 fi
 rust_is_there || install_rust
 rust_is_there || stop "rust is still older than $rust_least: $(rust_version)"
