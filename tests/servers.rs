@@ -251,7 +251,7 @@ fn a_folder_without_server_programs_is_refused() {
         let error = kind.try_start(&place, &[], false).unwrap_err();
         assert_eq!(error.exit_status(), 2);
         assert!(error.to_string().contains(text(&empty)) && error.to_string().contains("--server-bin"), "{error}");
-        assert_eq!(entries(&place.0), [empty.clone()]);
+        assert_eq!(entries(&place.0), std::slice::from_ref(&empty));
     }
 }
 

@@ -3,8 +3,15 @@
 //! Goes in: processes and bytes. Comes out: a control group of Rigel's own that holds them, or why there can be none.
 //! It touches no group but its own.
 
+use super::process;
+use crate::model::Nanos;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Removing a group may take this long.
+const REMOVING_MOST: Nanos = Nanos::from_secs(5);
 
 /// A control group of this server; empty groups cost nothing, and it is removed with the server.
 #[derive(Debug)]
@@ -88,15 +95,24 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.directory);
+        remove(&self.directory);
     }
+}
+
+/// A process that was killed leaves its group a moment after it has left /proc.
+fn remove(directory: &Path) {
+    process::wait_until(
+        REMOVING_MOST,
+        &AtomicBool::new(false),
+        || !matches!(fs::remove_dir(directory), Err(error) if error.kind() == ErrorKind::ResourceBusy),
+    );
 }
 
 /// Removes a group that a killed Rigel left, if it is a group, of this name, and has no processes.
 pub(super) fn remove_left(directory: &Path, name: &str) {
     let ours = directory.file_name().is_some_and(|last| last == name);
     if ours && hierarchy().is_ok_and(|hierarchy| directory.starts_with(hierarchy.mount)) {
-        let _ = fs::remove_dir(directory);
+        remove(directory);
     }
 }
 

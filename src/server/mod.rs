@@ -185,11 +185,11 @@ impl Server {
     }
 
     /// Limits the memory of all its processes together, so that the page cache cannot keep its tables; what the cache
-    /// holds of its files is dropped. For servers that are not direct. Call it after loading: a limit slows loading, and
-    /// only what is read later counts against it.
+    /// holds of its files is dropped. For servers that are not direct. Call it once, after loading: a limit slows
+    /// loading, and only what is read later counts against it.
     ///
-    /// Returns the limit: `bytes` for the page cache, and what the server may need itself (its buffer cache, 64 MiB, and
-    /// 4 MiB a session). The cache can have what the server does not use, so count on the limit, not on `bytes`.
+    /// Returns the limit: `bytes` for the page cache, and what the server may need itself (its buffer cache, 64 MiB,
+    /// and 4 MiB a session). The cache can have what the server does not use: count on the limit, not on `bytes`.
     ///
     /// # Errors
     /// Why there is no limit: no control groups for memory, or no right to make one.
