@@ -7,6 +7,7 @@ mod advise;
 mod calibrate;
 pub mod check;
 mod compare;
+pub mod conf;
 mod curve;
 mod database;
 mod measuring;

@@ -1,0 +1,672 @@
+//! The files of those who know the SLOB method: `slob.conf` and `pgio.conf`, as settings of a run through a database.
+//!
+//! Goes in: the text of a file. Comes out: [`Conf`], or a refusal that names the key, its value, its line and the cure.
+//! The files are shell syntax and are read as data: nothing is executed, expanded or opened. No password comes out, in
+//! a value, a remark or a refusal.
+//!
+//! A refusal begins with the line: who has read the file puts its name before it.
+
+mod connect;
+mod shell;
+
+use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio};
+use connect::NO_PASSWORD;
+use shell::Assignment;
+use std::fmt::{self, Write};
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `slob.conf`, of SLOB.
+    Slob,
+    /// `pgio.conf`, of pgio.
+    Pgio,
+}
+
+impl Dialect {
+    fn name(self) -> &'static str {
+        match self {
+            Dialect::Slob => "SLOB",
+            Dialect::Pgio => "pgio",
+        }
+    }
+}
+
+/// How large a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// So many rows, of which each fills a block.
+    Blocks(u64),
+    /// As many blocks as go into so many bytes.
+    Bytes(Bytes),
+}
+
+impl Scale {
+    /// The rows, where a block has `block` bytes: a part of a block is no row.
+    #[must_use]
+    pub fn blocks(self, block: u32) -> u64 {
+        match self {
+            Scale::Blocks(blocks) => blocks,
+            Scale::Bytes(Bytes(bytes)) => bytes / u64::from(block.max(1)),
+        }
+    }
+}
+
+impl fmt::Display for Scale {
+    /// As the files have it: `10000`, or whole `80M`; bytes are rounded up to whole KiB, below which there is no unit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scale::Blocks(blocks) => write!(f, "{blocks}"),
+            Scale::Bytes(Bytes(bytes)) => {
+                let kib = bytes.div_ceil(KIB);
+                let units = [("T", GIB), ("G", MIB), ("M", KIB), ("K", 1)];
+                let fits = units.iter().find(|(_, size)| kib > 0 && kib.is_multiple_of(*size));
+                let (unit, size) = fits.unwrap_or(&("K", 1));
+                write!(f, "{}{unit}", kib / size)
+            }
+        }
+    }
+}
+
+/// How much of a row an update changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redo {
+    /// Two of its 19 columns.
+    Lite,
+    /// All of its columns.
+    Heavy,
+}
+
+impl fmt::Display for Redo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Redo::Lite => "LITE",
+            Redo::Heavy => "HEAVY",
+        })
+    }
+}
+
+/// A window of each table to which some of the operations go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HotSpot {
+    /// Bytes of the window.
+    pub bytes: Bytes,
+    /// Bytes of the table before it.
+    pub offset: Bytes,
+    /// Of this many operations, one goes there; at least 1.
+    pub every: u32,
+}
+
+/// Pauses of a session between its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Think {
+    /// A pause comes after this many operations; at least 1.
+    pub every: u32,
+    /// The shortest.
+    pub least: Nanos,
+    /// The longest.
+    pub most: Nanos,
+}
+
+/// What a file may say of a run. None where it does not, or where it turns something off that is off by default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// Share of the operations that update.
+    pub updates: Option<Ratio>,
+    /// Share of the reads that are full scans.
+    pub scans: Option<Ratio>,
+    /// How long the run is measured.
+    pub run_time: Option<Nanos>,
+    /// Operations of each session, after which it ends.
+    pub work_loop: Option<u64>,
+    /// Size of each table that is read by key.
+    pub scale: Option<Scale>,
+    /// Size of each table that is scanned.
+    pub scan_table: Option<Scale>,
+    /// Rows, and so blocks, of an operation.
+    pub work_unit: Option<u32>,
+    /// Rows of an operation that updates, where it is not as many.
+    pub update_work_unit: Option<u32>,
+    /// How much of a row an update changes.
+    pub redo: Option<Redo>,
+    /// Connections that load at the same time.
+    pub load_degree: Option<u32>,
+    /// Sessions that work on each table.
+    pub threads_per_schema: Option<u32>,
+    /// Tables that are read by key.
+    pub schemas: Option<u32>,
+    /// A window of each table that is visited more often.
+    pub hot_spot: Option<HotSpot>,
+    /// Of this many operations, one goes to the first table.
+    pub hot_schema_every: Option<u32>,
+    /// Pauses of the sessions.
+    pub think: Option<Think>,
+    /// The server, without any password: `postgres://user@host:port/database?sslmode=…`, of which all parts are
+    /// optional.
+    pub url: Option<String>,
+    /// The database by its name alone, as `DBNAME` gives it; it is in `url` too, unless that has another.
+    pub database: Option<String>,
+    /// Whether pgio would make the table that it copies its data from. Nothing here depends on it.
+    pub create_base_table: Option<bool>,
+}
+
+impl Settings {
+    /// These settings, and those of `other` where there are none here.
+    #[must_use]
+    pub fn or(self, other: Settings) -> Settings {
+        Settings {
+            updates: self.updates.or(other.updates),
+            scans: self.scans.or(other.scans),
+            run_time: self.run_time.or(other.run_time),
+            work_loop: self.work_loop.or(other.work_loop),
+            scale: self.scale.or(other.scale),
+            scan_table: self.scan_table.or(other.scan_table),
+            work_unit: self.work_unit.or(other.work_unit),
+            update_work_unit: self.update_work_unit.or(other.update_work_unit),
+            redo: self.redo.or(other.redo),
+            load_degree: self.load_degree.or(other.load_degree),
+            threads_per_schema: self.threads_per_schema.or(other.threads_per_schema),
+            schemas: self.schemas.or(other.schemas),
+            hot_spot: self.hot_spot.or(other.hot_spot),
+            hot_schema_every: self.hot_schema_every.or(other.hot_schema_every),
+            think: self.think.or(other.think),
+            url: self.url.or(other.url),
+            database: self.database.or(other.database),
+            create_base_table: self.create_base_table.or(other.create_base_table),
+        }
+    }
+
+    /// As a file of that kit, which is read as the same settings. What the kit has no key for is left out.
+    #[must_use]
+    pub fn print(&self, dialect: Dialect) -> String {
+        let percent = |share: Ratio| share.exact().trim_end_matches('%').to_string();
+        let mut lines = vec![
+            ("UPDATE_PCT", self.updates.map(percent)),
+            ("RUN_TIME", self.run_time.map(seconds)),
+            ("SCALE", self.scale.map(|scale| scale.to_string())),
+            ("WORK_UNIT", self.work_unit.map(|rows| rows.to_string())),
+        ];
+        match dialect {
+            Dialect::Slob => {
+                let (hot, think) = (self.hot_spot, self.think);
+                lines.extend([
+                    ("SCAN_PCT", self.scans.map(percent)),
+                    ("WORK_LOOP", self.work_loop.map(|count| count.to_string())),
+                    ("SCAN_TABLE_SZ", self.scan_table.map(|scale| scale.to_string())),
+                    ("REDO_STRESS", self.redo.map(|redo| redo.to_string())),
+                    ("LOAD_PARALLEL_DEGREE", self.load_degree.map(|count| count.to_string())),
+                    ("THREADS_PER_SCHEMA", self.threads_per_schema.map(|count| count.to_string())),
+                    ("DO_HOTSPOT", hot.map(|_| "TRUE".to_string())),
+                    ("HOTSPOT_MB", hot.map(|hot| (hot.bytes.0 / MIB).to_string())),
+                    ("HOTSPOT_OFFSET_MB", hot.map(|hot| (hot.offset.0 / MIB).to_string())),
+                    ("HOTSPOT_FREQUENCY", hot.map(|hot| hot.every.to_string())),
+                    ("HOT_SCHEMA_FREQUENCY", self.hot_schema_every.map(|every| every.to_string())),
+                    ("THINK_TM_FREQUENCY", think.map(|think| think.every.to_string())),
+                    ("THINK_TM_MIN", think.map(|think| seconds(think.least))),
+                    ("THINK_TM_MAX", think.map(|think| seconds(think.most))),
+                ]);
+            }
+            Dialect::Pgio => lines.extend([
+                ("NUM_SCHEMAS", self.schemas.map(|count| count.to_string())),
+                ("NUM_THREADS", self.threads_per_schema.map(|count| count.to_string())),
+                ("UPDATE_WORK_UNIT", self.update_work_unit.map(|rows| rows.to_string())),
+                ("DBNAME", self.database.clone()),
+                ("CONNECT_STRING", self.url.clone()),
+                ("CREATE_BASE_TABLE", self.create_base_table.map(|made| made.to_string().to_uppercase())),
+            ]),
+        }
+        lines.into_iter().fold(String::new(), |mut text, (key, value)| {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key}='{}'", value.replace('\'', "'\\''"));
+            }
+            text
+        })
+    }
+}
+
+/// A file, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conf {
+    /// Whose it is: SLOB's where no key tells.
+    pub dialect: Dialect,
+    /// What it says.
+    pub settings: Settings,
+    /// What a user of that kit should know of it: what means something else here, or nothing. A sentence each, by line.
+    pub remarks: Vec<String>,
+}
+
+/// What SLOB runs with where its file says nothing. `schemas` is none: SLOB is told how many when it is called.
+#[must_use]
+pub fn slob_defaults() -> Settings {
+    Settings {
+        updates: Ratio::from_percent(10.0),
+        scans: Some(Ratio::ZERO),
+        run_time: Some(Nanos::from_secs(300)),
+        scale: Some(Scale::Bytes(Bytes(80 * MIB))),
+        scan_table: Some(Scale::Bytes(Bytes(MIB))),
+        work_unit: Some(64),
+        redo: Some(Redo::Lite),
+        load_degree: Some(2),
+        threads_per_schema: Some(1),
+        ..Settings::default()
+    }
+}
+
+/// What a pgio run starts from where its file says nothing. pgio's files say everything, and no default of its own is
+/// known to us: these are SLOB's, with one schema.
+#[must_use]
+pub fn pgio_defaults() -> Settings {
+    Settings { schemas: Some(1), ..slob_defaults() }
+}
+
+/// The keys of settings, and whose they are where not both have them.
+const KEYS: [(&str, Option<Dialect>); 24] = [
+    ("UPDATE_PCT", None),
+    ("RUN_TIME", None),
+    ("SCALE", None),
+    ("WORK_UNIT", None),
+    ("SCAN_PCT", Some(Dialect::Slob)),
+    ("WORK_LOOP", Some(Dialect::Slob)),
+    ("SCAN_TABLE_SZ", Some(Dialect::Slob)),
+    ("REDO_STRESS", Some(Dialect::Slob)),
+    ("LOAD_PARALLEL_DEGREE", Some(Dialect::Slob)),
+    ("THREADS_PER_SCHEMA", Some(Dialect::Slob)),
+    ("DO_HOTSPOT", Some(Dialect::Slob)),
+    ("HOTSPOT_MB", Some(Dialect::Slob)),
+    ("HOTSPOT_OFFSET_MB", Some(Dialect::Slob)),
+    ("HOTSPOT_FREQUENCY", Some(Dialect::Slob)),
+    ("HOT_SCHEMA_FREQUENCY", Some(Dialect::Slob)),
+    ("THINK_TM_FREQUENCY", Some(Dialect::Slob)),
+    ("THINK_TM_MIN", Some(Dialect::Slob)),
+    ("THINK_TM_MAX", Some(Dialect::Slob)),
+    ("NUM_SCHEMAS", Some(Dialect::Pgio)),
+    ("NUM_THREADS", Some(Dialect::Pgio)),
+    ("UPDATE_WORK_UNIT", Some(Dialect::Pgio)),
+    ("DBNAME", Some(Dialect::Pgio)),
+    ("CONNECT_STRING", Some(Dialect::Pgio)),
+    ("CREATE_BASE_TABLE", Some(Dialect::Pgio)),
+];
+
+/// SLOB's keys of what only Oracle has: what each does there, and what is in its place here.
+const ORACLE: [(&str, &str); 8] = [
+    (
+        "DATABASE_STATISTICS_TYPE",
+        "chooses AWR or Statspack in SLOB; here the server's own statistics are taken, before, after and each second",
+    ),
+    (
+        "ADMIN_SQLNET_SERVICE",
+        "names the service that SLOB administers by; here every connection goes to the URL on the command line",
+    ),
+    (
+        "SQLNET_SERVICE_BASE",
+        "names the service of SLOB's sessions; here give a URL, or several, which sessions take in turn",
+    ),
+    ("SQLNET_SERVICE_MAX", "numbers the services that SLOB's sessions take in turn; here give as many URLs"),
+    ("DBA_PRIV_USER", "names SLOB's administrator; here the user stands in the URL, and need not be one"),
+    ("SYSDBA_PASSWD", "is a password, which"),
+    (
+        "EXTERNAL_SCRIPT",
+        "is executed by SLOB before and after a run; here nothing of a file is executed: call it around the run",
+    ),
+    ("OBFUSCATE_COLUMNS", "has SLOB fill its rows with random text; here they always are"),
+];
+
+/// Most rows of a table: `PostgreSQL` numbers its blocks in 32 bits.
+const BLOCKS_MAX: u64 = 0xFFFF_FFFE;
+/// Most bytes of a table: as many blocks of 8 KiB.
+const BYTES_MAX: u64 = 32 * KIB * GIB;
+/// Fewest blocks that SLOB takes.
+const SLOB_BLOCKS_MIN: u64 = 10_000;
+/// The block that SLOB's sizes nearly always are in.
+const SLOB_BLOCK: u32 = 8192;
+/// A year.
+const RUN_TIME_MAX: Nanos = Nanos::from_secs(365 * 86_400);
+/// An hour.
+const THINK_TIME_MAX: Nanos = Nanos::from_secs(3600);
+/// The hot spot where a file turns it on and says no more.
+const HOT_SPOT: HotSpot = HotSpot { bytes: Bytes(8 * MIB), offset: Bytes(16 * MIB), every: 3 };
+/// The pauses where a file says how often and no more, with the shortest and the longest as SLOB writes them.
+const THINK: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(500));
+
+/// Reads the text of a `slob.conf` or a `pgio.conf`.
+///
+/// # Errors
+/// The text needs a shell; a key is unknown, or belongs to the other kit than the rest; a value makes no sense. Each
+/// begins with the line, and shows no value of a key that may hold a password.
+pub fn parse(text: &str) -> Result<Conf, Error> {
+    let script = shell::read(text, |name| owner(name).is_some())?;
+    let mut remarks = Vec::new();
+    for (line, name) in script.exported {
+        // Kits export what they have set; of another name it does nothing to a run, and is none of the file's settings.
+        if owner(&name).is_none() {
+            remarks.push((line, format!("{name} is exported; it is no setting and has no effect")));
+        }
+    }
+    let mut given: Vec<Assignment> = Vec::new();
+    for assignment in script.assignments {
+        if owner(&assignment.key).is_none() {
+            return Err(unknown(&assignment));
+        }
+        if let Some(before) = given.iter_mut().find(|before| before.key == assignment.key) {
+            let key = &assignment.key;
+            remarks.push((assignment.line, format!("{key} was set on line {} before; the last counts", before.line)));
+            *before = assignment;
+        } else {
+            given.push(assignment);
+        }
+    }
+    let dialect = dialect(&given)?;
+    let mut file = File { given, dialect, remarks };
+    let settings = file.settings()?;
+    file.remark();
+    file.remarks.sort_by_key(|(line, _)| *line);
+    let remarks = file.remarks.into_iter().map(|(line, remark)| format!("line {line}: {remark}")).collect();
+    Ok(Conf { dialect, settings, remarks })
+}
+
+/// Whose key it is, which may be both's; none for one that is no key.
+fn owner(key: &str) -> Option<Option<Dialect>> {
+    let setting = KEYS.iter().find(|(known, _)| *known == key).map(|(_, owner)| *owner);
+    setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Some(Dialect::Slob)))
+}
+
+fn unknown(assignment: &Assignment) -> Error {
+    let Assignment { line, key, .. } = assignment;
+    let known = KEYS.iter().map(|(known, _)| *known).chain(ORACLE.iter().map(|(known, _)| *known));
+    let near = known.map(|known| (distance(&key.to_ascii_uppercase(), known), known)).min();
+    let cure = match near {
+        Some((distance, known)) if distance <= known.len() / 4 => format!("did you mean {known}?"),
+        _ => "take the line away, or put # before it; docs/methods/slob.md lists the keys".into(),
+    };
+    Error::asked(format!("line {line}: {key} is no key of slob.conf or pgio.conf"), cure)
+}
+
+/// Signs to put in, take out or change to make one of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, byte) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, other) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(byte != other);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+/// Whose file it is, as those keys tell that only one kit has.
+fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
+    let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Some(dialect)));
+    match (first(Dialect::Slob), first(Dialect::Pgio)) {
+        (Some(slob), Some(pgio)) => Err(Error::asked(
+            format!("line {}: {} is pgio's, and {} on line {} is SLOB's", pgio.line, pgio.key, slob.key, slob.line),
+            "write a file for one of them, and give the rest as options on the command line",
+        )),
+        (None, Some(_)) => Ok(Dialect::Pgio),
+        _ => Ok(Dialect::Slob),
+    }
+}
+
+/// What a file sets: each key once, all of one kit.
+struct File {
+    given: Vec<Assignment>,
+    dialect: Dialect,
+    /// With their lines.
+    remarks: Vec<(usize, String)>,
+}
+
+impl File {
+    fn settings(&mut self) -> Result<Settings, Error> {
+        let schemas = self.count("NUM_SCHEMAS", 1, 4096)?;
+        let (threads, load_degree) = match self.dialect {
+            Dialect::Slob => (self.count("THREADS_PER_SCHEMA", 1, 4096)?, self.count("LOAD_PARALLEL_DEGREE", 1, 1024)?),
+            // pgio loads with as many as work on a schema later.
+            Dialect::Pgio => (self.count("NUM_THREADS", 1, 4096)?, self.count("NUM_THREADS", 1, 4096)?),
+        };
+        let hot_schema_every = self.count("HOT_SCHEMA_FREQUENCY", 0, u32::MAX)?.filter(|every| *every > 0);
+        let database = self.database()?;
+        let (url, database) = self.server(database);
+        Ok(Settings {
+            updates: self.percent("UPDATE_PCT")?,
+            scans: self.percent("SCAN_PCT")?,
+            run_time: self.time("RUN_TIME", Nanos(1), RUN_TIME_MAX)?,
+            work_loop: self.whole("WORK_LOOP", 0, 1 << 53)?.filter(|count| *count > 0),
+            scale: self.scale("SCALE")?,
+            scan_table: self.scale("SCAN_TABLE_SZ")?,
+            work_unit: self.count("WORK_UNIT", 1, 1_000_000)?,
+            update_work_unit: self.count("UPDATE_WORK_UNIT", 1, 1_000_000)?,
+            redo: self.word("REDO_STRESS", &[("LITE", Redo::Lite), ("HEAVY", Redo::Heavy)])?,
+            load_degree,
+            threads_per_schema: threads,
+            schemas,
+            hot_spot: self.hot_spot()?,
+            hot_schema_every,
+            think: self.think()?,
+            url,
+            database,
+            create_base_table: self.truth("CREATE_BASE_TABLE")?,
+        })
+    }
+
+    /// The assignment to `key`, if it has a value.
+    fn find(&self, key: &str) -> Option<&Assignment> {
+        self.given.iter().find(|given| given.key == key && !given.value.trim().is_empty())
+    }
+
+    /// The value of `key` as `read` understands it; `wanted` says what that is.
+    fn value<T>(&self, key: &str, wanted: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
+        let Some(Assignment { line, value, .. }) = self.find(key) else { return Ok(None) };
+        let wrong = || {
+            let shown: String = value.trim().chars().take(40).collect();
+            let what = format!("line {line}: {key}={} is not {wanted}", shown.escape_debug());
+            Error::asked(what, format!("write {key} as {wanted}"))
+        };
+        read(value.trim()).map(Some).ok_or_else(wrong)
+    }
+
+    fn whole(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, Error> {
+        let wanted = format!("a whole number from {least} to {most}");
+        self.value(key, &wanted, |text| digits(text).filter(|number| (least..=most).contains(number)))
+    }
+
+    fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, Error> {
+        let number = self.whole(key, least.into(), most.into())?;
+        Ok(number.map(|number| u32::try_from(number).expect("checked to be at most a u32")))
+    }
+
+    fn percent(&self, key: &str) -> Result<Option<Ratio>, Error> {
+        self.value(key, "a percentage from 0 to 100 with at most 6 decimals", |text| {
+            fixed(text, 6)?;
+            Ratio::from_percent(text.parse().ok()?)
+        })
+    }
+
+    fn time(&self, key: &str, least: Nanos, most: Nanos) -> Result<Option<Nanos>, Error> {
+        let above = if least > Nanos(0) { "more than 0" } else { "0" };
+        let wanted = format!("seconds, from {above} to {}, with at most 9 decimals", seconds(most));
+        self.value(key, &wanted, |text| fixed(text, 9).map(Nanos).filter(|time| (least..=most).contains(time)))
+    }
+
+    fn scale(&self, key: &str) -> Result<Option<Scale>, Error> {
+        let wanted = format!("blocks, from 1 to {BLOCKS_MAX}, or bytes such as 512K, 80M, 16G or 1T, up to 32T");
+        self.value(key, &wanted, |text| {
+            let units = [('K', KIB), ('M', MIB), ('G', GIB), ('T', KIB * GIB)];
+            let with_unit = units.iter().find_map(|(unit, size)| {
+                Some((text.strip_suffix([*unit, unit.to_ascii_lowercase()])?.trim_end(), size))
+            });
+            let Some((number, size)) = with_unit else {
+                return digits(text).filter(|blocks| (1..=BLOCKS_MAX).contains(blocks)).map(Scale::Blocks);
+            };
+            let bytes = digits(number)?.checked_mul(*size)?;
+            (1..=BYTES_MAX).contains(&bytes).then_some(Scale::Bytes(Bytes(bytes)))
+        })
+    }
+
+    fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>, Error> {
+        let wanted = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" or ");
+        self.value(key, &wanted, |text| {
+            words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, meant)| *meant)
+        })
+    }
+
+    fn truth(&self, key: &str) -> Result<Option<bool>, Error> {
+        let words = [("TRUE", true), ("FALSE", false), ("YES", true), ("NO", false), ("1", true), ("0", false)];
+        self.word(key, &words)
+    }
+
+    fn hot_spot(&mut self) -> Result<Option<HotSpot>, Error> {
+        let mib = |count: u64| Bytes(count * MIB);
+        // A value that makes no sense is one also where it does not count.
+        let bytes = self.whole("HOTSPOT_MB", 1, BYTES_MAX / MIB)?.map_or(HOT_SPOT.bytes, mib);
+        let offset = self.whole("HOTSPOT_OFFSET_MB", 0, BYTES_MAX / MIB)?.map_or(HOT_SPOT.offset, mib);
+        let every = self.count("HOTSPOT_FREQUENCY", 0, u32::MAX)?.unwrap_or(HOT_SPOT.every);
+        let is_on = self.truth("DO_HOTSPOT")?.unwrap_or(false);
+        if is_on && every == 0 {
+            self.note("HOTSPOT_FREQUENCY", "is 0: no operation goes to the hot spot, whatever DO_HOTSPOT says");
+        }
+        Ok((is_on && every > 0).then_some(HotSpot { bytes, offset, every }))
+    }
+
+    fn think(&self) -> Result<Option<Think>, Error> {
+        let every = self.count("THINK_TM_FREQUENCY", 0, u32::MAX)?.unwrap_or(0);
+        let least = self.time("THINK_TM_MIN", Nanos(0), THINK_TIME_MAX)?.unwrap_or(THINK.0);
+        let most = self.time("THINK_TM_MAX", Nanos(0), THINK_TIME_MAX)?.unwrap_or(THINK.1);
+        if every == 0 {
+            return Ok(None);
+        }
+        if least > most {
+            let line = ["THINK_TM_MIN", "THINK_TM_MAX"].iter().filter_map(|key| self.find(key)).map(|found| found.line);
+            let (least, most) = (seconds(least), seconds(most));
+            return Err(Error::asked(
+                format!(
+                    "line {}: THINK_TM_MIN={least} is more than THINK_TM_MAX={most}",
+                    line.max().unwrap_or_default()
+                ),
+                "write the shortest pause as THINK_TM_MIN and the longest as THINK_TM_MAX; .1 and .5 where they are absent",
+            ));
+        }
+        Ok(Some(Think { every, least, most }))
+    }
+
+    /// `DBNAME`, which to libpq might be more than a name, and then hold a password.
+    fn database(&self) -> Result<Option<String>, Error> {
+        let Some(Assignment { line, value, .. }) = self.find("DBNAME") else { return Ok(None) };
+        let name = value.trim();
+        let is_name = name.len() <= 63 && !name.contains("://") && !name.contains(|c: char| c == '=' || c.is_control());
+        is_name.then(|| Some(name.to_string())).ok_or_else(|| {
+            Error::asked(
+                format!("line {line}: DBNAME is not the plain name of a database"),
+                "write only its name, at most 63 bytes; where the server is belongs into CONNECT_STRING",
+            )
+        })
+    }
+
+    /// The server's URL and the database, from `CONNECT_STRING` and the name in `DBNAME`.
+    fn server(&mut self, database: Option<String>) -> (Option<String>, Option<String>) {
+        let Some(given) = self.find("CONNECT_STRING") else {
+            return (database.as_deref().map(connect::local), database);
+        };
+        let found = connect::connection(&given.value, database.as_deref());
+        for remark in &found.remarks {
+            self.note("CONNECT_STRING", remark);
+        }
+        // The name alone would lead to another server.
+        let database = database.filter(|_| found.url.is_some());
+        (found.url, database)
+    }
+
+    /// A remark about `key`, if it is in the file.
+    fn note(&mut self, key: &str, remark: &str) {
+        if let Some(line) = self.given.iter().find(|given| given.key == key).map(|given| given.line) {
+            self.remarks.push((line, format!("{key} {remark}")));
+        }
+    }
+
+    /// What a user of the kit should know, of values that were found to make sense.
+    fn remark(&mut self) {
+        let is_setting = |key: &str| KEYS.iter().any(|(known, _)| *known == key);
+        let empty: Vec<String> =
+            self.given.iter().filter(|given| given.value.trim().is_empty()).map(|given| given.key.clone()).collect();
+        for key in empty.iter().filter(|key| is_setting(key)) {
+            self.note(key, "is empty: its default counts");
+        }
+        for (key, meaning) in ORACLE {
+            if self.find(key).is_some() {
+                let password = if key == "SYSDBA_PASSWD" { format!(" {NO_PASSWORD}") } else { String::new() };
+                self.note(key, &format!("{meaning}{password}"));
+            }
+        }
+        self.remark_shares();
+        self.remark_rows();
+        if self.find("CREATE_BASE_TABLE").is_some() {
+            self.note(
+                "CREATE_BASE_TABLE",
+                "has pgio make a table to copy from; here every table is loaded by itself, and it has no effect",
+            );
+        }
+    }
+
+    fn remark_shares(&mut self) {
+        for key in ["UPDATE_PCT", "SCAN_PCT"] {
+            let Some(percent) = self.find(key).and_then(|found| found.value.trim().parse::<f64>().ok()) else {
+                continue;
+            };
+            if self.dialect == Dialect::Slob && key == "UPDATE_PCT" && percent > 50.0 && percent < 100.0 {
+                self.note(key, &format!("is {percent}: SLOB refuses 51 to 99; here it is taken, and the mix is exact"));
+            } else if percent.fract() > 0.0 {
+                self.note(
+                    key,
+                    &format!(
+                        "is {percent}: {} takes whole percent; here it is taken, and the mix is exact",
+                        self.dialect.name()
+                    ),
+                );
+            }
+        }
+    }
+
+    fn remark_rows(&mut self) {
+        for key in ["WORK_UNIT", "UPDATE_WORK_UNIT"] {
+            let Some(rows) = self.find(key).and_then(|found| digits(found.value.trim())) else { continue };
+            let (fewer, more) = (rows - 1, rows + 1);
+            self.note(
+                key,
+                &format!("is {rows}: exactly {rows} rows an operation here; SLOB touches {fewer}, pgio {more}"),
+            );
+            // Once is enough.
+            break;
+        }
+        let blocks = self.scale("SCALE").ok().flatten().map(|scale| scale.blocks(SLOB_BLOCK));
+        if self.dialect == Dialect::Slob && blocks.is_some_and(|blocks| blocks < SLOB_BLOCKS_MIN) {
+            self.note(
+                "SCALE",
+                "is less than the 10,000 blocks that SLOB takes; here it is taken: a cache may hold it all",
+            );
+        }
+    }
+}
+
+/// Digits and nothing else.
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// A plain decimal number as a whole number of its last place: `1.5` to `places` 3 is 1500. None with more decimals.
+fn fixed(text: &str, places: usize) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    // `.1` and `1.` are numbers, `.` is none.
+    if decimals.len() > places || whole.len() + decimals.len() == 0 {
+        return None;
+    }
+    digits(&format!("{whole}{decimals:0<places$}"))
+}
+
+/// In seconds, as the files have it: `300`, `0.1`.
+fn seconds(time: Nanos) -> String {
+    let text = format!("{}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests;

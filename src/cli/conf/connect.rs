@@ -1,0 +1,472 @@
+//! Where a server is, as `psql` is told it, as a URL: libpq's `host=… dbname=…`, a URL, or the options of psql.
+//!
+//! Goes in: the text of `CONNECT_STRING`. Comes out: a URL without any password, and what was left out of it. Opens
+//! nothing. No text of the input gets into a remark: it may be a password.
+
+use std::fmt::Write;
+
+/// What became of a connection string.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Connection {
+    /// `postgres://user@host:port/database?sslmode=…`, each part if it was there; none if it could not be told where
+    /// the server is.
+    pub(super) url: Option<String>,
+    /// The database in it.
+    pub(super) database: Option<String>,
+    /// Sentences about what is not in the URL; each begins with a word that follows the key.
+    pub(super) remarks: Vec<String>,
+}
+
+/// What is known of a server, decoded.
+#[derive(Default)]
+struct Parts {
+    host: Option<String>,
+    port: Option<String>,
+    user: Option<String>,
+    database: Option<String>,
+    tls: Option<String>,
+    password: bool,
+    /// Settings that are left out, by name.
+    dropped: Vec<&'static str>,
+    /// Why it cannot be told where the server is.
+    obscure: Option<&'static str>,
+}
+
+/// Settings of libpq that do not say where the server is.
+const LIBPQ: [&str; 37] = [
+    "application_name",
+    "channel_binding",
+    "client_encoding",
+    "connect_timeout",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "krbsrvname",
+    "load_balance_hosts",
+    "max_protocol_version",
+    "min_protocol_version",
+    "oauth_client_id",
+    "oauth_issuer",
+    "oauth_scope",
+    "options",
+    "passfile",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslnegotiation",
+    "sslrootcert",
+    "sslsni",
+    "target_session_attrs",
+];
+
+/// Options of psql that say nothing of the server: short, long, and whether a value follows.
+const PSQL: [(&str, &str, bool); 14] = [
+    ("-X", "--no-psqlrc", false),
+    ("-q", "--quiet", false),
+    ("-A", "--no-align", false),
+    ("-t", "--tuples-only", false),
+    ("-w", "--no-password", false),
+    ("-W", "--password", false),
+    ("-1", "--single-transaction", false),
+    ("-a", "--echo-all", false),
+    ("-e", "--echo-queries", false),
+    ("-v", "--set", true),
+    ("-P", "--pset", true),
+    ("-F", "--field-separator", true),
+    ("-o", "--output", true),
+    ("-c", "--command", true),
+];
+
+const UNREADABLE: &str = "cannot be read as psql reads it";
+
+/// The URL that `text` stands for; `database` is what counts where it names none.
+pub(super) fn connection(text: &str, database: Option<&str>) -> Connection {
+    let mut parts = Parts::default();
+    if parts.read(text).is_none() {
+        parts.obscure = parts.obscure.or(Some(UNREADABLE));
+    }
+    parts.finish(database)
+}
+
+/// The URL of `database` on the server that psql takes if it is told nothing.
+pub(super) fn local(database: &str) -> String {
+    format!("postgres:///{}", encoded(database))
+}
+
+impl Parts {
+    /// None if the text makes no sense.
+    fn read(&mut self, text: &str) -> Option<()> {
+        let text = text.trim();
+        if let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| text.strip_prefix(scheme)) {
+            return self.url(rest);
+        }
+        if text.split_whitespace().any(|word| word.starts_with('-')) {
+            return self.options(text);
+        }
+        if text.contains('=') {
+            return self.settings(text);
+        }
+        self.positions(text.split_whitespace())
+    }
+
+    /// The database, then the user.
+    fn positions<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) -> Option<()> {
+        for name in ["dbname", "user"] {
+            if let Some(word) = words.next() {
+                self.set(name, word)?;
+            }
+        }
+        words.next().is_none().then_some(())
+    }
+
+    /// `user:password@host:port/database?name=value&…`, of which all may be absent.
+    fn url(&mut self, text: &str) -> Option<()> {
+        let (text, query) = text.split_once('?').unwrap_or((text, ""));
+        let (server, database) = text.split_once('/').unwrap_or((text, ""));
+        // A password with a slash in it would end up as a database.
+        if database.contains(['@', '/']) || query.contains('@') {
+            return None;
+        }
+        let (who, server) = server.rsplit_once('@').unwrap_or(("", server));
+        let (user, password) = who.split_once(':').unwrap_or((who, ""));
+        self.password |= !password.is_empty();
+        let is_bracketed = server.starts_with('[');
+        let (host, port) = match server.rsplit_once(':') {
+            Some((host, port)) if !is_bracketed || host.ends_with(']') => (host, port),
+            _ => (server, ""),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        for (name, value) in [("host", host), ("port", port), ("user", user), ("dbname", database)] {
+            if !value.is_empty() {
+                self.set(name, &decoded(value)?)?;
+            }
+        }
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=')?;
+            self.set(&decoded(name)?, &decoded(value)?)?;
+        }
+        Some(())
+    }
+
+    /// `name = value` as often as need be; a value may stand in single quotes, and a backslash takes the next sign as
+    /// it is.
+    fn settings(&mut self, text: &str) -> Option<()> {
+        let mut rest = text.trim_start();
+        while !rest.is_empty() {
+            let (name, after) = rest.split_once('=')?;
+            let after = after.trim_start();
+            let is_quoted = after.starts_with('\'');
+            let mut chars = after.char_indices().skip(usize::from(is_quoted));
+            let (mut value, mut end, mut is_closed) = (String::new(), after.len(), !is_quoted);
+            while let Some((at, c)) = chars.next() {
+                match c {
+                    '\\' => value.push(chars.next()?.1),
+                    '\'' if is_quoted => {
+                        (end, is_closed) = (at + 1, true);
+                        break;
+                    }
+                    c if !is_quoted && c.is_whitespace() => {
+                        end = at;
+                        break;
+                    }
+                    c => value.push(c),
+                }
+            }
+            if !is_closed {
+                return None;
+            }
+            self.set(name.trim(), &value)?;
+            rest = after[end..].trim_start();
+        }
+        Some(())
+    }
+
+    /// The options of psql, then the database, then the user.
+    fn options(&mut self, text: &str) -> Option<()> {
+        let mut words = text.split_whitespace();
+        let mut positions = Vec::new();
+        while let Some(word) = words.next() {
+            if !word.starts_with('-') {
+                positions.push(word);
+                continue;
+            }
+            let (option, mut value) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+                _ if word.starts_with("--") || word.len() == 2 => (word, None),
+                _ => (word.get(..2)?, word.get(2..)),
+            };
+            let name = match option {
+                "-h" | "--host" => "host",
+                "-p" | "--port" => "port",
+                "-U" | "--username" => "user",
+                "-d" | "--dbname" => "dbname",
+                _ => {
+                    let known = PSQL.iter().find(|(short, long, _)| [*short, *long].contains(&option))?;
+                    if known.2 && value.is_none() {
+                        words.next()?;
+                    }
+                    self.dropped.push(known.1);
+                    continue;
+                }
+            };
+            if value.is_none() {
+                value = words.next();
+            }
+            match value? {
+                // To psql, what it calls a database may be all of this.
+                value if name == "dbname" && (value.contains("://") || value.contains('=')) => self.read(value)?,
+                value => self.set(name, value)?,
+            }
+        }
+        self.positions(positions.into_iter())
+    }
+
+    /// None for a setting that libpq does not know, or one that cannot be.
+    fn set(&mut self, name: &str, value: &str) -> Option<()> {
+        let place = match name {
+            "password" => {
+                self.password = true;
+                return Some(());
+            }
+            "hostaddr" | "service" | "servicefile" => {
+                self.obscure = Some("names the server by an address apart from its name, or by a service file");
+                return Some(());
+            }
+            "host" if value.contains(',') => {
+                self.obscure = Some("names several servers");
+                return Some(());
+            }
+            "host" if is_host(value) => &mut self.host,
+            "port" if value.parse().is_ok_and(|port: u16| port > 0) => &mut self.port,
+            "user" | "dbname" if value.contains("://") || value.contains(['=', '\0']) => return None,
+            "user" => &mut self.user,
+            "dbname" => &mut self.database,
+            "sslmode" if value.chars().all(|c| c.is_ascii_lowercase() || c == '-') => &mut self.tls,
+            _ => {
+                self.dropped.push(LIBPQ.iter().find(|known| **known == name)?);
+                return Some(());
+            }
+        };
+        // To libpq, an empty value is none.
+        *place = (!value.is_empty()).then(|| value.to_string());
+        Some(())
+    }
+
+    fn finish(mut self, database: Option<&str>) -> Connection {
+        let mut remarks = Vec::new();
+        if self.password {
+            remarks.push(format!("has a password, which {NO_PASSWORD}"));
+        }
+        self.dropped.sort_unstable();
+        self.dropped.dedup();
+        for name in &self.dropped {
+            remarks.push(match *name {
+                "--password" => "asks for a password (--password): rigel asks too, where none is set".into(),
+                "passfile" => "names a file of passwords (passfile), which is not taken over: set PGPASSFILE".into(),
+                "--no-password" | "--no-psqlrc" | "--quiet" | "--no-align" | "--tuples-only" => {
+                    format!("has {name}, which only psql needs")
+                }
+                _ => format!("has {name}, which is not taken over"),
+            });
+        }
+        if let Some(why) = self.obscure {
+            remarks.push(format!("{why}: give the server on the command line, postgres://USER@HOST:PORT/DATABASE"));
+            return Connection { url: None, database: None, remarks };
+        }
+        if let (Some(_), Some(_)) = (&self.database, database.filter(|name| self.database.as_deref() != Some(name))) {
+            remarks.push("names another database than DBNAME does, and counts".into());
+        }
+        self.database = self.database.or_else(|| database.map(String::from));
+        Connection { url: Some(self.print()), database: self.database, remarks }
+    }
+
+    fn print(&self) -> String {
+        let mut url = String::from("postgres://");
+        let mut write = |before: &str, part: &Option<String>, after: &str| {
+            if let Some(part) = part {
+                let _ = write!(url, "{before}{}{after}", encoded(part));
+            }
+        };
+        write("", &self.user, "@");
+        match &self.host {
+            Some(address) if address.contains(':') => url.extend(["[", address, "]"]),
+            host => write("", host, ""),
+        }
+        let mut write = |before: &str, part: &Option<String>| {
+            if let Some(part) = part {
+                let _ = write!(url, "{before}{}", encoded(part));
+            }
+        };
+        write(":", &self.port);
+        write("/", &self.database);
+        write("?sslmode=", &self.tls);
+        url
+    }
+}
+
+/// What is said of every password.
+pub(super) const NO_PASSWORD: &str =
+    "is neither used nor stored or shown: set PGPASSWORD, or put it into a password file (PGPASSFILE)";
+
+/// A name, an address, or the directory of a socket; or nothing.
+fn is_host(text: &str) -> bool {
+    if text.starts_with(['/', '@']) {
+        return !text.contains('\0');
+    }
+    if text.contains(':') {
+        return text.parse::<std::net::Ipv6Addr>().is_ok();
+    }
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// With all signs but letters, digits and `-._~` as percent codes.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// None for broken percent codes.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(if *first == b'%' {
+            let code = std::str::from_utf8(after.get(..2)?).ok()?;
+            rest = &after[2..];
+            // A sign before the digit would pass as part of the number.
+            u8::from_str_radix(code, 16).ok().filter(|_| !code.starts_with('+'))?
+        } else {
+            *first
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn url(text: &str) -> Option<String> {
+        connection(text, Some("base")).url
+    }
+
+    #[test]
+    fn every_manner_of_naming_a_server_gives_a_url() {
+        for (text, wanted) in [
+            ("pg10", "postgres:///pg10"),
+            ("pg10 bob", "postgres://bob@/pg10"),
+            ("", "postgres:///base"),
+            ("-h db1 -p 5433 -U bob", "postgres://bob@db1:5433/base"),
+            ("-hdb1 -p5433 -Ubob pgio", "postgres://bob@db1:5433/pgio"),
+            ("--host=db1 --port 5433 --username=bob --dbname pgio", "postgres://bob@db1:5433/pgio"),
+            ("-h /run/postgresql pgio bob", "postgres://bob@%2Frun%2Fpostgresql/pgio"),
+            ("-d postgresql://bob@db1/pgio", "postgres://bob@db1/pgio"),
+            ("host=db1 port=5432 user=bob dbname=pgio", "postgres://bob@db1:5432/pgio"),
+            ("host = db1 dbname='my base' user='o\\'hara'", "postgres://o%27hara@db1/my%20base"),
+            ("host=::1 dbname=pgio", "postgres://[::1]/pgio"),
+            ("postgresql://bob@db1:5432/pgio", "postgres://bob@db1:5432/pgio"),
+            ("postgres://db1", "postgres://db1/base"),
+            ("postgres://[::1]:5432/pgio", "postgres://[::1]:5432/pgio"),
+            ("postgres://[::1]/pgio", "postgres://[::1]/pgio"),
+            ("postgres://%2Frun%2Fpostgresql/pgio", "postgres://%2Frun%2Fpostgresql/pgio"),
+            ("postgres:///pgio?host=/run/postgresql&user=bob", "postgres://bob@%2Frun%2Fpostgresql/pgio"),
+            ("host=db1 sslmode=verify-full", "postgres://db1/base?sslmode=verify-full"),
+        ] {
+            assert_eq!(url(text).as_deref(), Some(wanted), "{text}");
+        }
+        assert_eq!(local("my base"), "postgres:///my%20base");
+    }
+
+    #[test]
+    fn a_password_is_told_of_and_never_shown() {
+        for text in [
+            "host=db1 password=hush dbname=pgio",
+            "host=db1 password='hu sh' dbname=pgio",
+            "postgres://bob:hush@db1/pgio",
+            "postgres://bob:hu@sh@db1/pgio",
+            "postgres://db1/pgio?password=hush",
+            "-d postgres://bob:hush@db1/pgio -X",
+        ] {
+            let found = connection(text, None);
+            let said = format!("{found:?}");
+            assert!(!said.contains("hush") && !said.contains("hu sh") && !said.contains("sh@"), "{said}");
+            assert!(found.remarks[0].contains("set PGPASSWORD"), "{said}");
+            assert!(found.url.is_some_and(|url| url.ends_with("db1/pgio")), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_the_server_is_not_plain_there_is_no_url() {
+        for text in [
+            "host=db1,db2 dbname=pgio",
+            "postgres://db1:1,db2:2/pgio",
+            "service=prod",
+            "host=db1 hostaddr=10.0.0.1",
+            "host=db1 secret=hush",
+            "host=db1 hush",
+            "host='hush",
+            "-h",
+            "-h db1 --hush",
+            "-h db1 a b hush",
+            "postgres://bob:hu/hush@db1/pgio",
+            "host=db1 port=hush",
+            "host=hu$h dbname=pgio",
+            "dbname=a\\",
+            "postgres://db1/%zz",
+            "-d hush=hush",
+            "postgres://db1/a?password=hu@hush",
+            "postgres://db1/x?hush",
+        ] {
+            let found = connection(text, Some("base"));
+            assert_eq!((&found.url, &found.database), (&None, &None), "{text}");
+            let said = found.remarks.join("\n");
+            assert!(said.contains("postgres://USER@HOST:PORT/DATABASE") && !said.contains("hush"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_by_name() {
+        let found = connection("host=db1 dbname=pgio application_name=x connect_timeout=3 passfile=/x", Some("other"));
+        let said = found.remarks.join("\n");
+        for name in ["application_name", "connect_timeout", "passfile", "another database than DBNAME"] {
+            assert!(said.contains(name), "{name}: {said}");
+        }
+        assert_eq!(found.database.as_deref(), Some("pgio"));
+        let found = connection("-X -v ON_ERROR_STOP=1 -W pgio", Some("pgio"));
+        assert_eq!((found.url.as_deref(), found.remarks.len()), (Some("postgres:///pgio"), 3), "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_a_url_is_read_as_itself(
+            text in "((-[hpUdXvW]|--host=|host|port|user|dbname|password|=|'|\\\\|postgres://|[@/:?&%,]|[a-z0-9]{1,3}| |.)){0,12}",
+        ) {
+            if let Some(url) = url(&text) {
+                prop_assert_eq!(connection(&url, None).url, Some(url));
+            }
+        }
+    }
+}
