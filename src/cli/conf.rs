@@ -9,7 +9,7 @@
 mod connect;
 mod shell;
 
-use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio};
+use crate::model::{Bytes, Error, GIB, KIB, MIB, Nanos, Ratio, Redo, Think};
 use connect::NO_PASSWORD;
 use shell::Assignment;
 use std::fmt::{self, Write};
@@ -68,24 +68,6 @@ impl fmt::Display for Scale {
     }
 }
 
-/// How much of a row an update changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redo {
-    /// Two of its 19 columns.
-    Lite,
-    /// All of its columns.
-    Heavy,
-}
-
-impl fmt::Display for Redo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Redo::Lite => "LITE",
-            Redo::Heavy => "HEAVY",
-        })
-    }
-}
-
 /// A window of each table to which some of the operations go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HotSpot {
@@ -95,17 +77,6 @@ pub struct HotSpot {
     pub offset: Bytes,
     /// Of this many operations, one goes there; at least 1.
     pub every: u32,
-}
-
-/// Pauses of a session between its operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Think {
-    /// A pause comes after this many operations; at least 1.
-    pub every: u32,
-    /// The shortest.
-    pub least: Nanos,
-    /// The longest.
-    pub most: Nanos,
 }
 
 /// What a file may say of a run. None where it does not, or where it turns something off that is off by default.
@@ -193,7 +164,10 @@ impl Settings {
                     ("SCAN_PCT", self.scans.map(percent)),
                     ("WORK_LOOP", self.work_loop.map(|count| count.to_string())),
                     ("SCAN_TABLE_SZ", self.scan_table.map(|scale| scale.to_string())),
-                    ("REDO_STRESS", self.redo.map(|redo| redo.to_string())),
+                    (
+                        "REDO_STRESS",
+                        self.redo.map(|redo| if redo == Redo::Heavy { "HEAVY" } else { "LITE" }.to_string()),
+                    ),
                     ("LOAD_PARALLEL_DEGREE", self.load_degree.map(|count| count.to_string())),
                     ("THREADS_PER_SCHEMA", self.threads_per_schema.map(|count| count.to_string())),
                     ("DO_HOTSPOT", hot.map(|_| "TRUE".to_string())),
@@ -259,32 +233,39 @@ pub fn pgio_defaults() -> Settings {
     Settings { schemas: Some(1), ..slob_defaults() }
 }
 
-/// The keys of settings, and whose they are where not both have them.
-const KEYS: [(&str, Option<Dialect>); 24] = [
-    ("UPDATE_PCT", None),
-    ("RUN_TIME", None),
-    ("SCALE", None),
-    ("WORK_UNIT", None),
-    ("SCAN_PCT", Some(Dialect::Slob)),
-    ("WORK_LOOP", Some(Dialect::Slob)),
-    ("SCAN_TABLE_SZ", Some(Dialect::Slob)),
-    ("REDO_STRESS", Some(Dialect::Slob)),
-    ("LOAD_PARALLEL_DEGREE", Some(Dialect::Slob)),
-    ("THREADS_PER_SCHEMA", Some(Dialect::Slob)),
-    ("DO_HOTSPOT", Some(Dialect::Slob)),
-    ("HOTSPOT_MB", Some(Dialect::Slob)),
-    ("HOTSPOT_OFFSET_MB", Some(Dialect::Slob)),
-    ("HOTSPOT_FREQUENCY", Some(Dialect::Slob)),
-    ("HOT_SCHEMA_FREQUENCY", Some(Dialect::Slob)),
-    ("THINK_TM_FREQUENCY", Some(Dialect::Slob)),
-    ("THINK_TM_MIN", Some(Dialect::Slob)),
-    ("THINK_TM_MAX", Some(Dialect::Slob)),
-    ("NUM_SCHEMAS", Some(Dialect::Pgio)),
-    ("NUM_THREADS", Some(Dialect::Pgio)),
-    ("UPDATE_WORK_UNIT", Some(Dialect::Pgio)),
-    ("DBNAME", Some(Dialect::Pgio)),
-    ("CONNECT_STRING", Some(Dialect::Pgio)),
-    ("CREATE_BASE_TABLE", Some(Dialect::Pgio)),
+/// Whose key it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Both,
+    Only(Dialect),
+}
+
+/// The keys of settings.
+const KEYS: [(&str, Owner); 24] = [
+    ("UPDATE_PCT", Owner::Both),
+    ("RUN_TIME", Owner::Both),
+    ("SCALE", Owner::Both),
+    ("WORK_UNIT", Owner::Both),
+    ("SCAN_PCT", Owner::Only(Dialect::Slob)),
+    ("WORK_LOOP", Owner::Only(Dialect::Slob)),
+    ("SCAN_TABLE_SZ", Owner::Only(Dialect::Slob)),
+    ("REDO_STRESS", Owner::Only(Dialect::Slob)),
+    ("LOAD_PARALLEL_DEGREE", Owner::Only(Dialect::Slob)),
+    ("THREADS_PER_SCHEMA", Owner::Only(Dialect::Slob)),
+    ("DO_HOTSPOT", Owner::Only(Dialect::Slob)),
+    ("HOTSPOT_MB", Owner::Only(Dialect::Slob)),
+    ("HOTSPOT_OFFSET_MB", Owner::Only(Dialect::Slob)),
+    ("HOTSPOT_FREQUENCY", Owner::Only(Dialect::Slob)),
+    ("HOT_SCHEMA_FREQUENCY", Owner::Only(Dialect::Slob)),
+    ("THINK_TM_FREQUENCY", Owner::Only(Dialect::Slob)),
+    ("THINK_TM_MIN", Owner::Only(Dialect::Slob)),
+    ("THINK_TM_MAX", Owner::Only(Dialect::Slob)),
+    ("NUM_SCHEMAS", Owner::Only(Dialect::Pgio)),
+    ("NUM_THREADS", Owner::Only(Dialect::Pgio)),
+    ("UPDATE_WORK_UNIT", Owner::Only(Dialect::Pgio)),
+    ("DBNAME", Owner::Only(Dialect::Pgio)),
+    ("CONNECT_STRING", Owner::Only(Dialect::Pgio)),
+    ("CREATE_BASE_TABLE", Owner::Only(Dialect::Pgio)),
 ];
 
 /// SLOB's keys of what only Oracle has: what each does there, and what is in its place here.
@@ -364,10 +345,10 @@ pub fn parse(text: &str) -> Result<Conf, Error> {
     Ok(Conf { dialect, settings, remarks })
 }
 
-/// Whose key it is, which may be both's; none for one that is no key.
-fn owner(key: &str) -> Option<Option<Dialect>> {
+/// None for what is no key.
+fn owner(key: &str) -> Option<Owner> {
     let setting = KEYS.iter().find(|(known, _)| *known == key).map(|(_, owner)| *owner);
-    setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Some(Dialect::Slob)))
+    setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Owner::Only(Dialect::Slob)))
 }
 
 fn unknown(assignment: &Assignment) -> Error {
@@ -397,7 +378,7 @@ fn distance(one: &str, other: &str) -> usize {
 
 /// Whose file it is, as those keys tell that only one kit has.
 fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
-    let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Some(dialect)));
+    let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)));
     match (first(Dialect::Slob), first(Dialect::Pgio)) {
         (Some(slob), Some(pgio)) => Err(Error::asked(
             format!("line {}: {} is pgio's, and {} on line {} is SLOB's", pgio.line, pgio.key, slob.key, slob.line),

@@ -1,17 +1,19 @@
 //! `rigel curve`: latency against throughput, at the loads that are asked for.
 
 use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
+use super::database;
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
-use super::ranges;
-use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio};
-use crate::plan::{CurveRequest, Search};
+use super::sql_args::{self, WorkArgs};
+use super::{ranges, sql};
+use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
+use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
 
 /// Shows latency against throughput, by depth or by offered rate: table, chart, knee
 ///
-/// Reads only, unless --mix has writes.
+/// Reads only, unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
 #[derive(Debug, Args)]
 #[command(after_help = "A range has its ends in it: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 steps of 8, \
                         1,2,5,9 is a list.\nExit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
@@ -55,6 +57,8 @@ pub(super) struct CurveArgs {
     /// The longest that a point is measured, precise or not
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: String,
+    #[command(flatten)]
+    work: WorkArgs,
 }
 
 /// How the due times of an open loop are spaced.
@@ -70,6 +74,8 @@ enum Spacing {
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let job = if let Some(directory) = &args.measuring.resume {
         measuring::resume(directory, &args.measuring)?
+    } else if let Some(urls) = database::urls(&args.measuring.targets)? {
+        args.on_database(&urls)?
     } else {
         let engine = if args.sessions.is_some() { "psync" } else { "auto" };
         measuring::begin(&args.measuring, Search::Curve(args.request()?), engine)?
@@ -89,6 +95,37 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
 }
 
 impl CurveArgs {
+    /// A curve of a database's sessions.
+    fn on_database(&self, urls: &[String]) -> Result<measuring::Job, Error> {
+        let asked = [
+            ("--mix", self.mix.is_some(), "--update"),
+            ("--background", self.background.is_some(), "--scan"),
+            ("--pattern", self.pattern != "uniform", "--hot-spot"),
+            ("--engine", self.measuring.engine.is_some(), "the database's own"),
+            ("--buffered", self.measuring.buffered, "the database's own setting"),
+        ];
+        if let Some((option, _, instead)) = asked.into_iter().find(|(_, given, _)| *given) {
+            return Err(Error::asked(
+                format!("{option} is for files and devices, and '{}' is a database", urls[0]),
+                format!("leave it out; in its place there is {instead}"),
+            ));
+        }
+        let access = database::access(urls, &self.measuring.password)?;
+        let tables = sql::tables_of(&access)?;
+        let settings = self.work.settings()?;
+        let work = sql_args::work(&settings, tables)?;
+        let warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(5) };
+        let terms =
+            SqlTerms { work, stop: SqlStop::Precise, warm_up, statement_timeout: self.work.statement_timeout() };
+        let request = CurveRequest {
+            in_flight_max: self.in_flight.unwrap_or_else(|| sql_args::sessions(&settings, tables)),
+            length: tables.block,
+            sql: Some(terms),
+            ..self.request()?
+        };
+        measuring::begin_sql(&self.measuring, Search::Curve(request), access, None, Vec::new())
+    }
+
     fn request(&self) -> Result<CurveRequest, Error> {
         let loads = match (&self.depth, &self.sessions, &self.rate) {
             (_, Some(sessions), _) => ranges::depths("--sessions", sessions)?,

@@ -8,7 +8,7 @@ use super::target::Given;
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
-use crate::model::{Bytes, Error, Layout, Point, SqlTarget, Target};
+use crate::model::{Bytes, Error, Finding, Layout, Point, SqlTarget, Target};
 use crate::plan::Search;
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -31,7 +31,7 @@ const RESUMED: [&str; 9] =
 pub(super) const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
 
 /// The targets, and on what terms they are measured.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
 pub(super) struct MeasuringArgs {
     /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
@@ -100,6 +100,8 @@ pub(super) struct Job {
     pub(super) directory: PathBuf,
     /// How a database is reached.
     access: Option<Access>,
+    /// What is doubtful about a server that was made for this run.
+    findings: Vec<Finding>,
     /// The run so far, and its journal.
     resumed: Option<(Journal, Run)>,
 }
@@ -110,18 +112,24 @@ pub(super) fn begin(args: &MeasuringArgs, search: Search, engine: &str) -> Resul
     begin_on(args, search, engine, target(args)?)
 }
 
+/// Refuses a directory for results that cannot be used, before anything is made.
+pub(super) fn refuse_unusable(args: &MeasuringArgs) -> Result<(), Error> {
+    args.out.as_deref().map_or(Ok(()), journal::refuse_unusable)
+}
+
 /// The same on a database. `private_in` is the directory of a server that was made for this run.
 pub(super) fn begin_sql(
     args: &MeasuringArgs,
     search: Search,
     access: Access,
     private_in: Option<String>,
+    findings: Vec<Finding>,
 ) -> Result<Job, Error> {
     let urls = access.servers.iter().map(ToString::to_string).collect();
     let dbms = access.dbms();
     let target = Target::Sql(SqlTarget { dbms, urls, private_in });
     let job = begin_on(args, search, dbms.name(), target)?;
-    Ok(Job { access: Some(access), ..job })
+    Ok(Job { access: Some(access), findings, ..job })
 }
 
 fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) -> Result<Job, Error> {
@@ -139,7 +147,7 @@ fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) 
     let engine =
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine, command, directory, access: None, resumed: None })
+    Ok(Job { plan, target, engine, command, directory, access: None, findings: Vec::new(), resumed: None })
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -176,6 +184,7 @@ pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Erro
         command: header.command,
         directory: directory.to_path_buf(),
         access,
+        findings: Vec::new(),
         resumed: Some((journal, run)),
     })
 }
@@ -243,7 +252,7 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
     let expected = search.points_expected(0);
     let progress = RefCell::new(Progress::new(expected, search.point_seconds(), args.no_progress));
     let mut listen = |event: Event| match event {
-        Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
+        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
         Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
         Event::Live { point, live } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
@@ -256,7 +265,7 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
 
 fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
     let Plan { search, seed, .. } = &job.plan;
-    let bench = Bench::prepare(
+    let mut bench = Bench::prepare(
         &Request {
             target: &job.target,
             engine: &job.engine,
@@ -277,6 +286,7 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
         stop,
         listen,
     )?;
+    bench.findings.append(&mut job.findings);
     let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run, &bench)?;
         (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())

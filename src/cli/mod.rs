@@ -19,6 +19,7 @@ mod progress;
 pub mod ranges;
 mod report;
 mod sql;
+mod sql_args;
 mod target;
 
 use crate::model::Error;
@@ -44,7 +45,7 @@ struct Cli {
 enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Curve(Box<curve::CurveArgs>),
-    Sql(sql::SqlArgs),
+    Sql(Box<sql::SqlArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),

@@ -134,7 +134,7 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     }
     let progress = RefCell::new(Progress::new(cells, seconds_a_point(&request), silent));
     let mut listen = |event: Event| match event {
-        Event::Fill { done, of } => progress.borrow_mut().fill(done, of),
+        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
         Event::Begin { point } => {
             if request.verbose && !args.json {
                 progress.borrow().aside(|| result(&classic::verbose_lines(&request, point.coordinates)));

@@ -65,12 +65,12 @@ impl Progress {
         }
     }
 
-    /// A scratch file is being filled.
-    pub(super) fn fill(&mut self, done: Bytes, of: Bytes) {
+    /// A scratch file is being filled, or tables are: `what` says it.
+    pub(super) fn fill(&mut self, what: &str, done: Bytes, of: Bytes) {
         let now = self.clock.now();
         let spent = now.since(self.began).as_secs_f64();
         let left = if done.0 > 0 { spent * (of.0 - done.0) as f64 / done.0 as f64 } else { 0.0 };
-        let text = format!("filling a scratch file: {} of {of}, {} left", whole(done), seconds(left));
+        let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
             Some(Line::Terminal(bar)) => bar.set_message(text),
             Some(Line::Plain) if now >= self.told.plus(FILL_EVERY) => {
@@ -78,6 +78,15 @@ impl Progress {
                 output::remark(&format!("{text}\n"));
             }
             _ => {}
+        }
+    }
+
+    /// Something without a measure is being done.
+    pub(super) fn say(&mut self, what: &str) {
+        match &self.line {
+            Some(Line::Terminal(bar)) => bar.set_message(what.to_string()),
+            Some(Line::Plain) => output::remark(&format!("{what}\n")),
+            None => {}
         }
     }
 

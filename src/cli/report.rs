@@ -37,7 +37,7 @@ enum Format {
     Json,
     /// Orion's summary
     Orion,
-    /// Of a database: a line a point in the shape of SLOB's awr_info
+    /// Of a database: a line a point in the shape of SLOB's `awr_info`
     Awr,
 }
 

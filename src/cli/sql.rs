@@ -1,20 +1,26 @@
 //! `rigel sql`: physical I/O through a real database's own SQL, by the SLOB method.
 
+use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
-use super::ranges;
+use super::progress::Progress;
+use super::sql_args::{self, TablesArgs, WorkArgs};
+use super::{calibrate, ranges};
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use crate::model::{
-    Arrivals, Bound, Bytes, Dbms, Error, HotSpot, Mix, Nanos, Pattern, Ratio, Redo, SqlWork, Tables, Think, WarmUp,
-};
+use crate::model::{Arrivals, Bound, Bytes, Dbms, Error, Finding, MIB, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
 use crate::plan::curve::Loads;
 use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
 use crate::report;
+use crate::server::{self, Server};
 use clap::{Args, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
-/// Sessions where nothing else is said: enough to keep a local disk busy, few enough for a small server.
-const SESSIONS: u32 = 16;
+/// Page cache that a private server may have where it cannot do without: so little that reads are physical.
+const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
 /// Drives I/O through a database's own SQL: one row a block, by the SLOB method
 #[derive(Debug, Args)]
@@ -26,85 +32,132 @@ pub(super) struct SqlArgs {
 #[derive(Debug, Subcommand)]
 enum SqlVerb {
     Run(Box<RunArgs>),
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
     Drop(DropArgs),
+    Clean(CleanArgs),
 }
 
-/// Runs the sessions and reports what the database did
+/// Runs the sessions, and reports what the database did
+///
+/// With --on a private server is made on the storage under test, loaded, used and removed.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, 3 no load kept --max-latency."
+)]
 struct RunArgs {
+    /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
+    #[arg(value_name = "URL", required_unless_present_any = ["on", "resume", "conf"], conflicts_with = "on")]
+    urls: Vec<OsString>,
     #[command(flatten)]
-    measuring: MeasuringArgs,
+    private: PrivateArgs,
+    #[command(flatten)]
+    tables: TablesArgs,
     #[command(flatten)]
     work: WorkArgs,
-    /// Sessions of each table; with -s the number of sessions in all is tables times this [default: 16 in all]
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    outcome: OutcomeArgs,
+}
+
+/// A server of Rigel's own.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A private server")]
+pub(super) struct PrivateArgs {
+    /// Makes a private server in this directory, on the storage under test
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    pub(super) on: Option<PathBuf>,
+    /// Which server
+    #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres)]
+    server: ServerKind,
+    /// The folder of its programs [default: the newest that are installed]
+    #[arg(long, value_name = "DIR")]
+    server_bin: Option<PathBuf>,
+    /// A setting of the server by its name there, such as `io_method=io_uring`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    server_set: Vec<String>,
+    /// Its buffer cache: small, so that reads are physical
+    #[arg(long, value_name = "SIZE", default_value = "32MiB")]
+    buffer_cache: Bytes,
+}
+
+/// A kind of server that can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ServerKind {
+    /// `PostgreSQL`
+    Postgres,
+    /// `MariaDB`, or `MySQL`
+    Mariadb,
+}
+
+/// How many sessions, and how long.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+struct ShapeArgs {
+    /// Sessions of each table [default: 16 in all]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
-    /// One point for each of these numbers of sessions, such as 1..32
+    /// A curve: one point for each of these numbers of sessions, such as 1..32
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
     sessions: Option<String>,
     /// Open loop: so many operations due a second, whatever the database does; 10%..120% is of its maximum
     #[arg(long, value_name = "RANGE", group = "loads")]
     rate: Option<String>,
-    /// How long is measured [default: 60s]
+    /// How long a point is measured [default: 60s; with --sessions and --rate until it is precise, 10s at most]
     #[arg(long, value_name = "TIME", group = "stop")]
-    run_time: Option<String>,
+    run_time: Option<Nanos>,
     /// Fixed work: so many operations of every session
     #[arg(long, value_name = "N", group = "stop", value_parser = clap::value_parser!(u64).range(1..))]
     work_loop: Option<u64>,
-    /// Measures until throughput and median are known to --precision, at most --run-time
-    #[arg(long)]
+    /// Measures until throughput and median are known to --precision, --run-time at most
+    #[arg(long, conflicts_with = "work_loop")]
     until_steady: bool,
-    /// What comes before measuring: at most so long, less when throughput is steady
+    /// Time before measuring, at most: less when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "10s")]
-    warm_up: String,
+    warm_up: Nanos,
     /// Response time of an operation that points are held against, such as 20ms@p99
     #[arg(long, value_name = "LATENCY[@QUANTILE]")]
-    max_latency: Option<String>,
-    /// How well figures are to be known with --until-steady, --sessions and --rate: half the 95 % interval, as a share
+    max_latency: Option<Bound>,
+    /// How well figures are to be known: half the 95 % interval, as a share
     #[arg(long, value_name = "SHARE", default_value = "2%")]
-    precision: String,
+    precision: Ratio,
 }
 
-/// What the sessions do.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct WorkArgs {
-    /// Rows, and so blocks, that one read visits [default: 64]
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) work_unit: Option<u32>,
-    /// Rows that one update changes [default: as --work-unit]
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) update_work_unit: Option<u32>,
-    /// Share of the operations that update and commit [default: 0%]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) update: Option<String>,
-    /// Share of the reads that scan a whole table [default: 0%]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) scan: Option<String>,
-    /// How much of a row an update changes [default: lite, 2 of 19 columns]
-    #[arg(long, value_name = "HOW", value_enum)]
-    pub(super) redo_stress: Option<RedoStress>,
-    /// Every Nth operation goes to a part of its table: its offset and size, such as 16MiB+8MiB/3
-    #[arg(long, value_name = "OFFSET+SIZE/N")]
-    pub(super) hot_spot: Option<String>,
-    /// Every Nth operation goes to the first table
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) hot_schema: Option<u32>,
-    /// A pause after every Nth operation, such as 100ms..500ms/10
-    #[arg(long, value_name = "LEAST..MOST/N")]
-    pub(super) think: Option<String>,
-    /// The server ends a statement after so long; it counts as failed
-    #[arg(long, value_name = "TIME")]
-    pub(super) statement_timeout: Option<String>,
+/// Where the results go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Results")]
+pub(super) struct OutcomeArgs {
+    #[command(flatten)]
+    password: PasswordArgs,
+    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Prints the results as JSON, and nothing else to stdout
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Goes on with the run in this directory, as it was asked for then
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["urls", "on", "out", "seed"])]
+    resume: Option<PathBuf>,
+    /// Shows no progress; results, doubts and errors still
+    #[arg(long)]
+    no_progress: bool,
+    /// Seed of every random choice [default: a fresh one]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
-/// How much of a row an update changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum RedoStress {
-    /// Two of nineteen columns
-    Lite,
-    /// All of them
-    Heavy,
+impl OutcomeArgs {
+    fn measuring(&self) -> MeasuringArgs {
+        MeasuringArgs {
+            password: self.password.clone(),
+            out: self.out.clone(),
+            json: self.json,
+            resume: self.resume.clone(),
+            no_progress: self.no_progress,
+            seed: self.seed,
+            ..MeasuringArgs::default()
+        }
+    }
 }
 
 /// Makes the tables, or goes on with a load that was cut short
@@ -117,26 +170,15 @@ struct LoadArgs {
     password: PasswordArgs,
     #[command(flatten)]
     tables: TablesArgs,
+    /// Reads the sizes from a slob.conf or pgio.conf; options have the last word
+    #[command(flatten)]
+    work: WorkArgs,
     /// The tablespace to make them in [default: the database's]
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
-}
-
-/// Which tables.
-#[derive(Debug, Clone, Args)]
-struct TablesArgs {
-    /// Tables, each with sessions of its own [default: 1]
-    #[arg(short = 's', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    schemas: Option<u32>,
-    /// Size of each table: blocks, or bytes such as 1GiB [default: 1GiB]
-    #[arg(long, value_name = "SIZE")]
-    scale: Option<String>,
-    /// Size of the table that is scanned, likewise [default: 1MiB]
-    #[arg(long, value_name = "SIZE")]
-    scan_table: Option<String>,
-    /// Connections that load at the same time [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    load_degree: Option<u32>,
+    /// Shows no progress
+    #[arg(long)]
+    no_progress: bool,
 }
 
 /// Removes what load made, and nothing else
@@ -149,35 +191,58 @@ struct DropArgs {
     password: PasswordArgs,
 }
 
+/// Ends and removes private servers whose Rigel was killed
+#[derive(Debug, Args)]
+struct CleanArgs {
+    /// The directory that they were made in
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+}
+
 /// Carries out the verb.
 pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
     match &args.verb {
         SqlVerb::Run(args) => measure(args),
         SqlVerb::Load(args) => load(args),
         SqlVerb::Drop(args) => remove(args),
+        SqlVerb::Clean(args) => clean(&args.directory),
     }
 }
 
 fn load(args: &LoadArgs) -> Result<u8, Error> {
-    let tables = args.tables.tables(Dbms::Postgres)?;
+    let settings = args.tables.or(args.work.settings()?)?;
     let access = database::access(&args.urls, &args.password)?;
-    let degree = args.tables.load_degree.unwrap_or(2);
-    let request = LoadRequest { tables, degree, tablespace: args.tablespace.clone() };
-    load_tables(&access, &request)?;
+    let request = LoadRequest {
+        tables: sql_args::tables(&settings, access.dbms())?,
+        degree: settings.load_degree.unwrap_or(2),
+        tablespace: args.tablespace.clone(),
+    };
+    let stop = measuring::stop_flag()?;
+    load_tables(&access, &request, args.no_progress, &stop)?;
     Ok(0)
 }
 
 /// Loads with progress, and tells what came of it.
-fn load_tables(access: &Access, request: &LoadRequest) -> Result<(), Error> {
-    let stop = measuring::stop_flag()?;
+fn load_tables(access: &Access, request: &LoadRequest, silent: bool, stop: &AtomicBool) -> Result<(), Error> {
+    let block = u64::from(request.tables.block);
+    let progress = Mutex::new(Progress::new(1, 0.0, silent));
     let listen = |event| {
-        if let LoadEvent::Rows { done, of } = event {
-            remark(&format!("\rloading: {done} of {of} rows"));
+        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match event {
+            LoadEvent::Rows { done, of } => progress.fill("loading", Bytes(done * block), Bytes(of * block)),
+            LoadEvent::Indexing => progress.say("making the indexes"),
+            LoadEvent::Verifying => progress.say("checking rows, blocks and order"),
         }
     };
-    let loaded = sql::load(access, request, &stop, &listen)?;
+    let loaded = sql::load(access, request, stop, &listen);
+    progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).finish();
+    let loaded = loaded?;
+    let before = match loaded.rows_before {
+        0 => String::new(),
+        rows => format!(", {rows} of them from before"),
+    };
     remark(&format!(
-        "\nloaded: {} rows in {} blocks, one row a block; correlation of key and place {:.3}\n",
+        "loaded: {} rows{before} in {} blocks, one to a block; correlation of key and place {:.3}\n",
         loaded.rows, loaded.blocks, loaded.correlation
     ));
     Ok(())
@@ -193,28 +258,173 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
+fn clean(directory: &Path) -> Result<u8, Error> {
+    let cleaned = server::clean(directory)?;
+    if cleaned.removed.is_empty() && cleaned.kept.is_empty() {
+        remark("no private server is left here\n");
+    }
+    cleaned.removed.iter().for_each(|what| result(&format!("{what}\n")));
+    cleaned.kept.iter().for_each(|what| remark(&format!("{what}\n")));
+    Ok(u8::from(!cleaned.kept.is_empty()))
+}
+
 fn measure(args: &RunArgs) -> Result<u8, Error> {
-    let job = if let Some(directory) = &args.measuring.resume {
-        measuring::resume(directory, &args.measuring)?
-    } else {
-        let urls = database::urls(&args.measuring.targets)?.ok_or_else(|| {
-            Error::asked("no database is named", "name one: rigel sql run postgres://user@host/database")
-        })?;
-        let access = database::access(&urls, &args.measuring.password)?;
-        let tables = tables_of(&access)?;
-        let request = args.request(tables)?;
-        measuring::begin_sql(&args.measuring, Search::Sql(request), access, None)?
-    };
+    let measuring = args.outcome.measuring();
+    if let Some(directory) = &args.outcome.resume {
+        return report_on(measuring::resume(directory, &measuring)?, &measuring);
+    }
+    let mut settings = args.tables.or(args.work.settings()?)?;
+    settings.threads_per_schema = args.shape.threads.or(settings.threads_per_schema);
+    settings.run_time = args.shape.run_time.or(settings.run_time);
+    settings.work_loop = args.shape.work_loop.or(settings.work_loop);
+    if args.private.on.is_some() {
+        return measure_privately(args, &settings, &measuring);
+    }
+    let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
+    let urls = named.ok_or_else(|| match args.urls.first() {
+        Some(other) => Error::asked(format!("'{}' is no database's URL", other.display()), NAME_ONE),
+        None => Error::asked("no database is named", NAME_ONE),
+    })?;
+    let access = database::access(&urls, &measuring.password)?;
+    let tables = tables_of(&access)?;
+    args.tables.refuse_others(&settings, tables)?;
+    let request = args.shape.request(&settings, tables, args.work.statement_timeout())?;
+    report_on(measuring::begin_sql(&measuring, Search::Sql(request), access, None, Vec::new())?, &measuring)
+}
+
+const NAME_ONE: &str =
+    "name one: rigel sql run postgres://user@host/database; or have one made: rigel sql run --on DIR";
+
+/// The same on a server that is made for it and removed.
+fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringArgs) -> Result<u8, Error> {
+    let tables = sql_args::tables(settings, args.private.dbms())?;
+    // All that can be wrong with the request is found before anything is made.
+    let request = args.shape.request(settings, tables, args.work.statement_timeout())?;
+    measuring::refuse_unusable(measuring)?;
+    let stop = measuring::stop_flag()?;
+    let sessions = request.loads.most_sessions(request.in_flight_max);
+    let private = Private::make(&args.private, tables, sessions, settings.load_degree, measuring.no_progress, &stop)?;
+    let directory = args.private.on.as_ref().map(|directory| directory.display().to_string());
+    let (access, findings) = (private.access.clone(), private.findings.clone());
+    let status =
+        report_on(measuring::begin_sql(measuring, Search::Sql(request), access, directory, findings)?, measuring);
+    private.server.stop()?;
+    status
+}
+
+/// A private server, loaded.
+pub(super) struct Private {
+    /// It is removed with this.
+    pub(super) server: Server,
+    /// How it is reached.
+    pub(super) access: Access,
+    /// What is doubtful about it.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Private {
+    /// Makes one and loads it.
+    pub(super) fn make(
+        args: &PrivateArgs,
+        tables: Tables,
+        sessions: u32,
+        load_degree: Option<u32>,
+        silent: bool,
+        stop: &AtomicBool,
+    ) -> Result<Self, Error> {
+        let directory = args.on.as_deref().unwrap_or(Path::new("."));
+        refuse_full(directory, tables)?;
+        let settings = args.settings()?;
+        let degree = load_degree.unwrap_or(2);
+        let request = server::Request {
+            dbms: args.dbms(),
+            directory,
+            bin: args.server_bin.as_deref(),
+            buffer_cache: args.buffer_cache,
+            sessions: sessions.max(degree),
+            settings: &settings,
+        };
+        let mut server = Server::start(&request, stop)?;
+        remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
+        let access = Access::parse([server.url()], &|_| None)?;
+        load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, silent, stop)?;
+        let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
+        Ok(Self { server, access, findings })
+    }
+}
+
+/// A server that reads through the page cache gets little of it.
+fn limited(server: &mut Server) -> Vec<Finding> {
+    let version = server.version().to_string();
+    match server.limit_page_cache(PAGE_CACHE) {
+        Ok(limit) => vec![Finding::note(
+            "memory limit",
+            format!(
+                "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
+            ),
+        )],
+        Err(why) => vec![Finding::doubt(
+            "page cache unlimited",
+            format!("{version} reads through the page cache, and its memory could not be limited: {why}"),
+            "install PostgreSQL 16 or newer, run as root, or load tables several times as large as the memory",
+        )],
+    }
+}
+
+/// The tables, their log and what loading needs beside must fit.
+fn refuse_full(directory: &Path, tables: Tables) -> Result<(), Error> {
+    let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
+    let free = Bytes(facts.f_bavail * facts.f_frsize);
+    let needed = tables.bytes().0 + u64::from(tables.schemas) * tables.scan_blocks * u64::from(tables.block);
+    // A tenth for the index and the log beside, and room for an empty server.
+    let needed = Bytes(needed + needed / 10 + 512 * MIB);
+    if free < needed {
+        return Err(Error::asked(
+            format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
+            "give a smaller --scale, or another directory",
+        ));
+    }
+    Ok(())
+}
+
+impl PrivateArgs {
+    /// Which system.
+    pub(super) fn dbms(&self) -> Dbms {
+        match self.server {
+            ServerKind::Postgres => Dbms::Postgres,
+            ServerKind::Mariadb => Dbms::Mysql,
+        }
+    }
+
+    fn settings(&self) -> Result<Vec<(String, String)>, Error> {
+        let pair = |text: &String| {
+            text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
+                || {
+                    Error::asked(
+                        format!("--server-set '{text}' is no setting"),
+                        "write NAME=VALUE, such as io_method=sync",
+                    )
+                },
+            )
+        };
+        self.server_set.iter().map(pair).collect()
+    }
+}
+
+/// Measures, and shows the report.
+fn report_on(job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
     let directory = job.directory.clone();
-    let (run, stopped) = measuring::measure(job, &args.measuring)?;
-    if args.measuring.json {
+    let (run, stopped) = measuring::measure(job, args)?;
+    let found = report::curve::of(&run)
+        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
+    if args.json {
         result(&report::data::json(&run));
-    } else if let Some(found) = report::curve::of(&run) {
+    } else {
         result(&report::sql::text(&run, &found).unwrap_or_else(|| report::curve::text(&run, &found)));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     measuring::refuse_incomplete(&run, stopped, &directory)?;
-    Ok(0)
+    Ok(if found.keeps_bound() { 0 } else { 3 })
 }
 
 /// The tables that a database has from us.
@@ -228,56 +438,29 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     })
 }
 
-impl TablesArgs {
-    fn tables(&self, dbms: Dbms) -> Result<Tables, Error> {
-        let block = match dbms {
-            Dbms::Postgres => 8192,
-            Dbms::Mysql => 16_384,
-        };
-        let blocks = |text: Option<&str>, option: &str, least: u64| {
-            let text = text.unwrap_or(if option == "--scale" { "1GiB" } else { "1MiB" });
-            let blocks = match text.parse::<u64>() {
-                Ok(blocks) => blocks,
-                Err(_) => text.parse::<Bytes>()?.0 / u64::from(block),
-            };
-            if blocks < least {
-                return Err(Error::asked(
-                    format!("{option} {text} is {blocks} blocks"),
-                    format!("give at least {least}: blocks, or bytes such as 1GiB"),
-                ));
-            }
-            Ok(blocks)
-        };
-        Ok(Tables {
-            schemas: self.schemas.unwrap_or(1),
-            scale: blocks(self.scale.as_deref(), "--scale", 1000)?,
-            scan_blocks: blocks(self.scan_table.as_deref(), "--scan-table", 1)?,
-            block,
-        })
-    }
-}
-
-impl RunArgs {
-    fn request(&self, tables: Tables) -> Result<CurveRequest, Error> {
-        let run_time: Nanos = self.run_time.as_deref().unwrap_or("60s").parse()?;
-        let most: Nanos = self.warm_up.parse()?;
-        let sessions = self.threads.map_or(SESSIONS.max(tables.schemas), |threads| threads * tables.schemas);
-        let one = self.sessions.is_none() && self.rate.is_none();
+impl ShapeArgs {
+    fn request(
+        &self,
+        settings: &Settings,
+        tables: Tables,
+        statement_timeout: Option<Nanos>,
+    ) -> Result<CurveRequest, Error> {
+        let sessions = sql_args::sessions(settings, tables);
         let loads = match (&self.sessions, &self.rate) {
             (Some(sessions), _) => ranges::depths("--sessions", sessions)?,
             (_, Some(rate)) => ranges::rates(rate)?,
             _ => Loads::Depths(vec![sessions]),
         };
-        let stop = match self.work_loop {
-            Some(count) => SqlStop::OpsOfEach(count),
-            None if self.until_steady || (!one && self.run_time.is_none()) => SqlStop::Precise,
-            None => SqlStop::Elapsed(run_time),
+        let is_curve = self.sessions.is_some() || self.rate.is_some();
+        let stop = match (settings.work_loop, settings.run_time) {
+            (Some(count), _) => SqlStop::OpsOfEach(count),
+            (None, None) if is_curve => SqlStop::Precise,
+            _ if self.until_steady => SqlStop::Precise,
+            (None, time) => SqlStop::Elapsed(time.unwrap_or(Nanos::from_secs(60))),
         };
-        let least = Nanos::from_secs(1).min(most);
-        let warm_up = WarmUp { least, most };
-        let terms = SqlTerms { work: self.work.work(tables)?, stop, warm_up, statement_timeout: self.work.timeout()? };
-        let precision: Ratio = self.precision.parse()?;
-        super::calibrate::refuse_imprecise(precision)?;
+        calibrate::refuse_imprecise(self.precision)?;
+        let longest = Nanos::from_secs(if is_curve { 10 } else { 60 });
+        let warm_up = WarmUp { least: Nanos::from_secs(1).min(self.warm_up), most: self.warm_up };
         Ok(CurveRequest {
             loads,
             arrivals: Arrivals::Poisson,
@@ -286,96 +469,10 @@ impl RunArgs {
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             background: None,
-            bound: self.max_latency.as_deref().map(str::parse::<Bound>).transpose()?,
-            precision,
-            point_most: if self.run_time.is_none() && !one { Nanos::from_secs(10) } else { run_time },
-            sql: Some(terms),
+            bound: self.max_latency,
+            precision: self.precision,
+            point_most: settings.run_time.unwrap_or(longest),
+            sql: Some(SqlTerms { work: sql_args::work(settings, tables)?, stop, warm_up, statement_timeout }),
         })
     }
-}
-
-impl WorkArgs {
-    /// The statement timeout.
-    pub(super) fn timeout(&self) -> Result<Option<Nanos>, Error> {
-        self.statement_timeout.as_deref().map(str::parse).transpose()
-    }
-
-    /// What the sessions do on `tables`.
-    pub(super) fn work(&self, tables: Tables) -> Result<SqlWork, Error> {
-        let share = |text: &Option<String>| text.as_deref().map_or(Ok(Ratio::ZERO), str::parse::<Ratio>);
-        let read_rows = self.work_unit.unwrap_or(64);
-        let work = SqlWork {
-            read_rows,
-            update_rows: self.update_work_unit.unwrap_or(read_rows),
-            updates: share(&self.update)?,
-            scans: share(&self.scan)?,
-            redo: if self.redo_stress == Some(RedoStress::Heavy) { Redo::Heavy } else { Redo::Lite },
-            hot_spot: self.hot_spot.as_deref().map(|text| hot_spot(text, tables)).transpose()?,
-            hot_schema_every: self.hot_schema,
-            think: self.think.as_deref().map(think).transpose()?,
-            ..SqlWork::reads(tables)
-        };
-        refuse_too_wide(&work)?;
-        Ok(work)
-    }
-}
-
-/// An operation must fit into the table, and into the hot spot.
-pub(super) fn refuse_too_wide(work: &SqlWork) -> Result<(), Error> {
-    let widest = work.read_rows.max(work.update_rows);
-    let (room, what) = match work.hot_spot {
-        Some(spot) => (spot.rows, "the hot spot"),
-        None => (work.tables.scale, "a table"),
-    };
-    if u64::from(widest) > room {
-        return Err(Error::asked(
-            format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
-            "give a smaller --work-unit, or larger tables",
-        ));
-    }
-    Ok(())
-}
-
-/// `16MiB+8MiB/3`.
-fn hot_spot(text: &str, tables: Tables) -> Result<HotSpot, Error> {
-    let wrong = || {
-        Error::asked(
-            format!("--hot-spot '{text}' is no hot spot"),
-            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3: every 3rd operation",
-        )
-    };
-    let (place, every) = text.rsplit_once('/').ok_or_else(wrong)?;
-    let (offset, size) = place.split_once('+').ok_or_else(wrong)?;
-    let blocks = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0 / u64::from(tables.block)).map_err(|_| wrong());
-    let every = every.parse().ok().filter(|every| *every > 0).ok_or_else(wrong)?;
-    let spot = HotSpot { every, first: blocks(offset)?, rows: blocks(size)? };
-    if spot.rows == 0 || spot.first + spot.rows > tables.scale {
-        return Err(Error::asked(
-            format!(
-                "the hot spot '{text}' does not lie within a table of {}",
-                Bytes(tables.scale * u64::from(tables.block))
-            ),
-            "give an offset and a size that do",
-        ));
-    }
-    Ok(spot)
-}
-
-/// `100ms..500ms/10`.
-fn think(text: &str) -> Result<Think, Error> {
-    let wrong = || {
-        Error::asked(
-            format!("--think '{text}' is no pause"),
-            "write LEAST..MOST/N, such as 100ms..500ms/10: after every 10th operation",
-        )
-    };
-    let (times, every) = text.rsplit_once('/').ok_or_else(wrong)?;
-    let (least, most) = times.split_once("..").unwrap_or((times, times));
-    let time = |text: &str| text.parse::<Nanos>().map_err(|_| wrong());
-    let think = Think {
-        every: every.parse().ok().filter(|every| *every > 0).ok_or_else(wrong)?,
-        least: time(least)?,
-        most: time(most)?,
-    };
-    if think.least > think.most { Err(wrong()) } else { Ok(think) }
 }

@@ -25,6 +25,18 @@ pub enum Loads {
     Percents(Vec<f64>),
 }
 
+impl Loads {
+    /// The greatest number of a database's sessions at the same time; `in_flight_max` is that of an open loop, and of
+    /// the search for the maximum.
+    #[must_use]
+    pub fn most_sessions(&self, in_flight_max: u32) -> u32 {
+        match self {
+            Loads::Depths(depths) => depths.iter().copied().max().unwrap_or(1),
+            Loads::Rates(_) | Loads::Percents(_) => in_flight_max,
+        }
+    }
+}
+
 /// A closed stream of another size beside every point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Background {
@@ -110,8 +122,16 @@ impl CurveRequest {
     /// The greatest throughput of a closed loop, or the depth that is to be measured next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
         let at = |depth| done.iter().find(|point| point.coordinates() == self.depth(depth))?.classes.first();
-        let climbed = climb(self.precision, 2, DEPTH_MAX, doubled, |depth| at(depth).map(|class| class.iops));
+        let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| at(depth).map(|class| class.iops));
         climbed.wanted.map_or(Ok(climbed.best), Err)
+    }
+
+    /// Greatest depth at which the maximum is searched for: of a database, no more sessions than it was made ready for.
+    fn deepest(&self) -> u32 {
+        match self.sql {
+            Some(_) => 1 << self.in_flight_max.clamp(1, DEPTH_MAX).ilog2(),
+            None => DEPTH_MAX,
+        }
     }
 
     fn depth(&self, small: u32) -> Coordinates {
@@ -174,7 +194,7 @@ impl CurveRequest {
         let deepest = match &self.loads {
             Loads::Depths(depths) => vec![self.depth(depths.iter().copied().max().unwrap_or(1))],
             Loads::Rates(_) => vec![self.rate(1)],
-            Loads::Percents(_) => vec![self.depth(DEPTH_MAX), self.rate(1)],
+            Loads::Percents(_) => vec![self.depth(self.deepest()), self.rate(1)],
         };
         deepest.into_iter().map(|coordinates| self.point(coordinates, usable, seed)).collect()
     }

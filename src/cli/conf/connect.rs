@@ -303,7 +303,7 @@ impl Parts {
         };
         write("", &self.user, "@");
         match &self.host {
-            Some(address) if address.contains(':') => url.extend(["[", address, "]"]),
+            Some(address) if address.parse::<std::net::Ipv6Addr>().is_ok() => url.extend(["[", address, "]"]),
             host => write("", host, ""),
         }
         let mut write = |before: &str, part: &Option<String>| {
@@ -387,6 +387,7 @@ mod tests {
             ("host=db1 port=5432 user=bob dbname=pgio", "postgres://bob@db1:5432/pgio"),
             ("host = db1 dbname='my base' user='o\\'hara'", "postgres://o%27hara@db1/my%20base"),
             ("host=::1 dbname=pgio", "postgres://[::1]/pgio"),
+            ("host=/run/a:b", "postgres://%2Frun%2Fa%3Ab/base"),
             ("postgresql://bob@db1:5432/pgio", "postgres://bob@db1:5432/pgio"),
             ("postgres://db1", "postgres://db1/base"),
             ("postgres://[::1]:5432/pgio", "postgres://[::1]:5432/pgio"),

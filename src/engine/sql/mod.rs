@@ -14,6 +14,7 @@ pub use access::{Access, Address, Secret};
 use self::postgres::Postgres;
 use super::Engine;
 use crate::model::{Dbms, Error, Finding, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
+use crate::workload::rng::Rng;
 use std::sync::atomic::AtomicBool;
 
 /// Where all that is ours stands in a database.
@@ -29,6 +30,17 @@ fn blocks_table(number: usize) -> String {
 /// The name of table `number`, from 0, that is scanned.
 fn scan_table(number: usize) -> String {
     format!("scan_{}", number + 1)
+}
+
+/// Adds so many random characters, of 64: letters, digits, a dot and an underscore.
+fn push_random_text(rng: &mut Rng, characters: usize, text: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._";
+    let mut bits = 0;
+    for number in 0..characters {
+        // Ten characters of six bits are in 64.
+        bits = if number % 10 == 0 { rng.bits() } else { bits >> 6 };
+        text.push(ALPHABET[(bits & 63) as usize]);
+    }
 }
 
 /// What looks on while a server is measured, from outside its sessions: what it counted, and what they waited for.

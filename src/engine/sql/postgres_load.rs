@@ -9,6 +9,7 @@ use super::postgres::{COLUMN_CHARS, COLUMNS, connect, failed};
 use super::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, in_words, scan_table};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
+use crate::workload::rng::Rng;
 use postgres::Client;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -271,15 +272,14 @@ fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     transaction.commit()
 }
 
-/// The row with key `id`, as COPY reads it.
+/// The row with key `id`, as COPY reads it: random text, the same for a key in every load, so that no storage that
+/// compresses or deduplicates makes less of it.
 fn row(id: u64, line: &mut Vec<u8>) {
-    const FILLER: [u8; COLUMN_CHARS] = [b'r'; COLUMN_CHARS];
-    let digits = id.to_string();
-    line.extend_from_slice(digits.as_bytes());
+    line.extend_from_slice(id.to_string().as_bytes());
+    let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         line.push(b'\t');
-        line.extend_from_slice(&FILLER[digits.len()..]);
-        line.extend_from_slice(digits.as_bytes());
+        super::push_random_text(&mut rng, COLUMN_CHARS, line);
     }
     line.push(b'\n');
 }
@@ -402,14 +402,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_its_key_in_every_column_and_fills_most_of_a_tenth_of_a_block() {
-        let mut line = Vec::new();
-        row(12_345, &mut line);
-        let text = String::from_utf8(line).unwrap();
+    fn a_row_is_random_and_fills_more_than_a_tenth_of_a_block() {
+        let line = |id| {
+            let mut line = Vec::new();
+            row(id, &mut line);
+            String::from_utf8(line).unwrap()
+        };
+        let text = line(12_345);
         let fields: Vec<&str> = text.trim_end().split('\t').collect();
-        assert_eq!(fields.len(), COLUMNS + 1);
-        assert!(fields[0] == "12345" && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS));
-        assert!(fields[1].ends_with("r12345"), "{}", fields[1]);
+        assert_eq!((fields.len(), fields[0]), (COLUMNS + 1, "12345"));
+        let distinct: BTreeSet<&str> = fields.iter().copied().collect();
+        assert!(distinct.len() == COLUMNS + 1 && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS));
+        // COPY gives backslashes a meaning.
+        assert!(
+            text.trim_end().chars().all(|c| c == '\t' || c.is_ascii_alphanumeric() || c == '.' || c == '_'),
+            "{text}"
+        );
+        assert!(line(12_345) == text && line(12_346) != text);
         // A tenth of a block of 8 KiB is 819 bytes: with one row more than that, a second never fits.
         assert!((820..1500).contains(&text.len()), "{}", text.len());
     }

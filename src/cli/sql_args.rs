@@ -1,0 +1,312 @@
+//! What sessions of a database do, and on what tables: from options and from the files of SLOB's and pgio's users.
+
+use super::conf::{self, Conf, Dialect, HotSpot, Scale, Settings};
+use super::output::remark;
+use crate::model::{self, Bytes, Dbms, Error, MIB, Nanos, Ratio, Redo, SqlWork, Tables, Think};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Sessions where nothing else is said: enough to keep a local disk busy, few enough for a small server.
+const SESSIONS: u32 = 16;
+
+/// What the sessions do.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Sessions of a database")]
+pub(super) struct WorkArgs {
+    /// Reads these settings from a slob.conf or pgio.conf; options have the last word
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
+    /// Rows, and so blocks, that one read visits [default: 64]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    work_unit: Option<u32>,
+    /// Rows that one update changes [default: as --work-unit]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    update_work_unit: Option<u32>,
+    /// Share of the operations that update and commit, such as 10% [default: none]
+    #[arg(long, value_name = "SHARE")]
+    update: Option<Ratio>,
+    /// Share of the reads that scan a whole table [default: none]
+    #[arg(long, value_name = "SHARE")]
+    scan: Option<Ratio>,
+    /// How much of a row an update changes [default: lite]
+    #[arg(long, value_name = "HOW", value_enum)]
+    redo_stress: Option<RedoStress>,
+    /// Every Nth operation goes to a part of its table: its offset and size, such as 16MiB+8MiB/3
+    #[arg(long, value_name = "OFFSET+SIZE/N")]
+    hot_spot: Option<String>,
+    /// Every Nth operation goes to the first table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    hot_schema: Option<u32>,
+    /// A pause after every Nth operation, such as 100ms..500ms/10
+    #[arg(long, value_name = "LEAST..MOST/N")]
+    think: Option<String>,
+    /// The server ends a statement after so long, and the operation counts as failed
+    #[arg(long, value_name = "TIME")]
+    statement_timeout: Option<Nanos>,
+}
+
+/// How much of a row an update changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RedoStress {
+    /// Two of nineteen columns
+    Lite,
+    /// All of them
+    Heavy,
+}
+
+/// Which tables, and by how many connections they are loaded.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Tables")]
+pub(super) struct TablesArgs {
+    /// Tables, each with sessions of its own [default: 1]
+    #[arg(short = 's', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(super) schemas: Option<u32>,
+    /// Size of each table: blocks, or bytes such as 1GiB [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    scale: Option<String>,
+    /// Size of each table that is scanned, likewise [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    scan_table: Option<String>,
+    /// Connections that load at the same time [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    load_degree: Option<u32>,
+}
+
+impl WorkArgs {
+    /// What the file and the options say together. What a user of the file's kit should know is told.
+    pub(super) fn settings(&self) -> Result<Settings, Error> {
+        let asked = Settings {
+            updates: self.update,
+            scans: self.scan,
+            work_unit: self.work_unit,
+            update_work_unit: self.update_work_unit,
+            redo: self.redo_stress.map(|how| if how == RedoStress::Heavy { Redo::Heavy } else { Redo::Lite }),
+            hot_spot: self.hot_spot.as_deref().map(hot_spot).transpose()?,
+            hot_schema_every: self.hot_schema,
+            think: self.think.as_deref().map(think).transpose()?,
+            ..Settings::default()
+        };
+        let Some(path) = &self.conf else { return Ok(asked) };
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
+        })?;
+        let in_file = |error: Error| match error {
+            Error::Asked { what, cure } => Error::asked(format!("{}: {what}", path.display()), cure),
+            failed @ Error::Failed { .. } => failed,
+        };
+        let Conf { dialect, settings, remarks } = conf::parse(&text).map_err(in_file)?;
+        remarks.iter().for_each(|what| remark(&format!("{}: {what}\n", path.display())));
+        let defaults = match dialect {
+            Dialect::Slob => conf::slob_defaults(),
+            Dialect::Pgio => conf::pgio_defaults(),
+        };
+        Ok(asked.or(settings).or(defaults))
+    }
+
+    /// After how long the server ends a statement.
+    pub(super) fn statement_timeout(&self) -> Option<Nanos> {
+        self.statement_timeout
+    }
+}
+
+/// What the sessions do on `tables`.
+pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error> {
+    let read_rows = settings.work_unit.unwrap_or(64);
+    let block = u64::from(tables.block);
+    let hot_spot = settings.hot_spot.map(|spot| model::HotSpot {
+        every: spot.every,
+        first: spot.offset.0 / block,
+        rows: spot.bytes.0 / block,
+    });
+    let work = SqlWork {
+        read_rows,
+        update_rows: settings.update_work_unit.unwrap_or(read_rows),
+        updates: settings.updates.unwrap_or(Ratio::ZERO),
+        scans: settings.scans.unwrap_or(Ratio::ZERO),
+        redo: settings.redo.unwrap_or_default(),
+        hot_spot,
+        hot_schema_every: settings.hot_schema_every,
+        think: settings.think,
+        ..SqlWork::reads(tables)
+    };
+    refuse_misfits(&work)?;
+    Ok(work)
+}
+
+/// A hot spot must lie within a table, and an operation fit into it.
+fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
+    let bytes = |rows: u64| Bytes(rows * u64::from(work.tables.block));
+    if let Some(spot) = work.hot_spot
+        && (spot.rows == 0 || spot.first + spot.rows > work.tables.scale)
+    {
+        return Err(Error::asked(
+            format!(
+                "a hot spot of {} from {} on does not lie within a table of {}",
+                bytes(spot.rows),
+                bytes(spot.first),
+                bytes(work.tables.scale)
+            ),
+            "give an offset and a size that do, or load larger tables",
+        ));
+    }
+    let widest = work.read_rows.max(if work.updates == Ratio::ZERO { 0 } else { work.update_rows });
+    let (room, what) = work.hot_spot.map_or((work.tables.scale, "a table"), |spot| (spot.rows, "the hot spot"));
+    if u64::from(widest) > room {
+        return Err(Error::asked(
+            format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
+            "give a smaller --work-unit, or larger tables",
+        ));
+    }
+    Ok(())
+}
+
+/// Sessions in all, on so many tables.
+pub(super) fn sessions(settings: &Settings, tables: Tables) -> u32 {
+    match settings.threads_per_schema {
+        Some(threads) => threads.saturating_mul(tables.schemas),
+        None => SESSIONS.max(tables.schemas),
+    }
+}
+
+impl TablesArgs {
+    /// What the options say, and where they do not, `settings`.
+    pub(super) fn or(&self, settings: Settings) -> Result<Settings, Error> {
+        let asked = Settings {
+            schemas: self.schemas,
+            scale: self.scale.as_deref().map(|text| scale("--scale", text)).transpose()?,
+            scan_table: self.scan_table.as_deref().map(|text| scale("--scan-table", text)).transpose()?,
+            load_degree: self.load_degree,
+            ..Settings::default()
+        };
+        Ok(asked.or(settings))
+    }
+}
+
+impl TablesArgs {
+    /// Refuses sizes that are asked for and are not those of the tables that are there.
+    pub(super) fn refuse_others(&self, settings: &Settings, there: Tables) -> Result<(), Error> {
+        let blocks = |scale: Option<Scale>| scale.map(|scale| scale.blocks(there.block));
+        let asked = [
+            ("tables", self.schemas.map(u64::from), u64::from(there.schemas)),
+            ("blocks in each", self.scale.as_ref().and(blocks(settings.scale)), there.scale),
+            ("blocks to scan", self.scan_table.as_ref().and(blocks(settings.scan_table)), there.scan_blocks),
+        ];
+        for (what, wanted, found) in asked {
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+                return Err(Error::asked(
+                    format!("{wanted} {what} are asked for, and {found} are loaded"),
+                    "leave the option out, or make the tables anew: rigel sql drop, then rigel sql load",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tables that are asked for.
+pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
+    let block = match dbms {
+        Dbms::Postgres => 8192,
+        Dbms::Mysql => 16_384,
+    };
+    let size = |scale: Option<Scale>, default: u64| scale.unwrap_or(Scale::Bytes(Bytes(default))).blocks(block);
+    let tables = Tables {
+        schemas: settings.schemas.unwrap_or(1),
+        scale: size(settings.scale, 1024 * MIB),
+        scan_blocks: size(settings.scan_table, MIB),
+        block,
+    };
+    for (option, blocks, least) in [("--scale", tables.scale, 1000), ("--scan-table", tables.scan_blocks, 1)] {
+        if blocks < least {
+            return Err(Error::asked(
+                format!("{option} is {blocks} blocks of {}", Bytes(block.into())),
+                format!("give at least {least}: blocks, or bytes such as 1GiB"),
+            ));
+        }
+    }
+    Ok(tables)
+}
+
+/// `131072`, or `1GiB`.
+fn scale(option: &str, text: &str) -> Result<Scale, Error> {
+    if let Ok(blocks) = text.parse() {
+        return Ok(Scale::Blocks(blocks));
+    }
+    let wrong =
+        |_| Error::asked(format!("{option} '{text}' is no size"), "give blocks such as 131072, or bytes such as 1GiB");
+    text.parse().map(Scale::Bytes).map_err(wrong)
+}
+
+/// `16MiB+8MiB/3`.
+fn hot_spot(text: &str) -> Result<HotSpot, Error> {
+    let parts = || {
+        let (place, every) = text.rsplit_once('/')?;
+        let (offset, size) = place.split_once('+')?;
+        let every = every.parse().ok().filter(|every| *every > 0)?;
+        Some(HotSpot { every, offset: offset.parse().ok()?, bytes: size.parse().ok()? })
+    };
+    parts().ok_or_else(|| {
+        Error::asked(
+            format!("--hot-spot '{text}' is no hot spot"),
+            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every 3rd operation",
+        )
+    })
+}
+
+/// `100ms..500ms/10`.
+fn think(text: &str) -> Result<Think, Error> {
+    let parts = || {
+        let (times, every) = text.rsplit_once('/')?;
+        let (least, most) = times.split_once("..").unwrap_or((times, times));
+        let every = every.parse().ok().filter(|every| *every > 0)?;
+        let think = Think { every, least: least.parse().ok()?, most: most.parse().ok()? };
+        (think.least <= think.most).then_some(think)
+    };
+    parts().ok_or_else(|| {
+        Error::asked(
+            format!("--think '{text}' is no pause"),
+            "write LEAST..MOST/N, such as 100ms..500ms/10 for after every 10th operation",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: Tables = Tables { schemas: 2, scale: 10_000, scan_blocks: 128, block: 8192 };
+
+    #[test]
+    fn options_are_read_and_refused_by_name() {
+        let spot = hot_spot("16MiB+8MiB/3").unwrap();
+        assert_eq!((spot.offset, spot.bytes, spot.every), (Bytes(16 * MIB), Bytes(8 * MIB), 3));
+        assert!(hot_spot("16MiB+8MiB").is_err() && hot_spot("16MiB+8MiB/0").is_err());
+        let pause = think("100ms..500ms/10").unwrap();
+        assert_eq!((pause.least, pause.most, pause.every), (Nanos::from_millis(100), Nanos::from_millis(500), 10));
+        assert!(think("500ms..100ms/1").is_err() && think("1s").is_err());
+        assert_eq!(scale("--scale", "20000"), Ok(Scale::Blocks(20_000)));
+        assert!(scale("--scale", "many").unwrap_err().to_string().contains("--scale 'many'"));
+    }
+
+    #[test]
+    fn work_that_does_not_fit_its_tables_is_refused() {
+        let settings = |rows| Settings { work_unit: Some(rows), ..Settings::default() };
+        assert!(work(&settings(10_000), TABLES).is_ok());
+        assert!(work(&settings(10_001), TABLES).is_err());
+        let spot = |offset: u64, bytes: u64| Settings {
+            hot_spot: Some(HotSpot { every: 3, offset: Bytes(offset * MIB), bytes: Bytes(bytes * MIB) }),
+            ..Settings::default()
+        };
+        // Ten thousand blocks are 78 MiB.
+        assert_eq!(work(&spot(16, 8), TABLES).unwrap().hot_spot.unwrap().rows, 1024);
+        assert!(work(&spot(76, 8), TABLES).is_err());
+        let tiny = Settings { scale: Some(Scale::Blocks(10)), ..Settings::default() };
+        assert!(tables(&tiny, Dbms::Postgres).unwrap_err().to_string().contains("--scale is 10 blocks"));
+    }
+
+    #[test]
+    fn sessions_are_tables_times_threads() {
+        let threads = Settings { threads_per_schema: Some(8), ..Settings::default() };
+        assert_eq!((sessions(&threads, TABLES), sessions(&Settings::default(), TABLES)), (16, 16));
+    }
+}
