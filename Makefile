@@ -29,7 +29,7 @@ export CARGO_TERM_COLOR := never
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench bench-searches dist install clean
+.PHONY: help build demo test lint fmt bench bench-searches bench-sql dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,6 +64,10 @@ bench: ## Side by side with fio: docs/performance.md
 bench-searches: ## Time to max IOPS, repeatability, the pacer's lateness: docs/performance.md
 	@scripts/setup.sh bench
 	$(CARGO) bench --locked --bench searches -- $(PARTS) $(ARGS)
+
+bench-sql: ## Beside pgbench, a loop in the server, raw reads and psql: docs/performance.md
+	@scripts/setup.sh test
+	$(CARGO) bench --locked --bench sql -- $(PARTS) $(ARGS)
 
 dist: ## Build dist/: one static file that runs on any x86-64 Linux
 	@scripts/setup.sh build
