@@ -5,12 +5,16 @@
 //! was.
 
 pub mod access;
+mod mysql;
+mod mysql_load;
+mod mysql_watch;
 mod postgres;
 mod postgres_load;
 mod tls;
 
 pub use access::{Access, Address, Secret};
 
+use self::mysql::Mysql;
 use self::postgres::Postgres;
 use super::Engine;
 use crate::model::{Dbms, Error, Finding, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
@@ -112,7 +116,7 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
     let address = &access.servers[0];
     match access.dbms() {
         Dbms::Postgres => postgres_load::find(&mut postgres::connect(access, address)?, address),
-        Dbms::Mysql => Err(not_yet()),
+        Dbms::Mysql => mysql_load::find(access, address),
     }
 }
 
@@ -123,7 +127,8 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
 pub fn wants_password(access: &Access) -> Result<bool, Error> {
     let tried = match access.dbms() {
         Dbms::Postgres => postgres::connect(access, &access.servers[0]).map(drop),
-        Dbms::Mysql => Err(not_yet()),
+        // The database may still have to be made.
+        Dbms::Mysql => mysql::connect_outside(access, &access.servers[0]).map(drop),
     };
     match tried {
         Err(Error::Failed { cure, .. }) if cure == PASSWORD_CURE => Ok(true),
@@ -140,7 +145,7 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
 pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &LoadListen) -> Result<Loaded, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres_load::load(access, request, stop, listen),
-        Dbms::Mysql => Err(not_yet()),
+        Dbms::Mysql => mysql_load::load(access, request, stop, listen),
     }
 }
 
@@ -151,7 +156,7 @@ pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &
 pub fn remove(access: &Access) -> Result<Vec<String>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres_load::remove(access),
-        Dbms::Mysql => Err(not_yet()),
+        Dbms::Mysql => mysql_load::remove(access),
     }
 }
 
@@ -168,12 +173,11 @@ pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> 
             let (engine, facts, findings) = Postgres::open(access, work, statement_timeout)?;
             Ok((Box::new(engine), facts, findings))
         }
-        Dbms::Mysql => Err(not_yet()),
+        Dbms::Mysql => {
+            let (engine, facts, findings) = Mysql::open(access, work, statement_timeout)?;
+            Ok((Box::new(engine), facts, findings))
+        }
     }
-}
-
-fn not_yet() -> Error {
-    Error::asked("MySQL is not measured by this version", "measure PostgreSQL")
 }
 
 /// Refuses tables other than those that are wanted.

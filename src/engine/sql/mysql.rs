@@ -1,0 +1,719 @@
+//! `MariaDB` and `MySQL` with `InnoDB` as an engine: a session is a connection, an operation a prepared statement.
+//!
+//! Goes in: operations whose position is a row counted over all tables. Comes out: whether the statement touched
+//! exactly the rows that it was made to. The plan is a range of the index on the key, one page after the other:
+//! multi-range read would sort first, which is another workload.
+
+use super::access::{Access, Address, Tls};
+use super::mysql_watch::Monitor;
+use super::{Witness, mysql_load};
+use crate::clock::Clock;
+use crate::engine::blocking::Blocking;
+use crate::engine::{Engine, Session};
+use crate::model::{
+    Bytes, Cause, Dbms, Error, Fault, Finding, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts, ServerSample,
+    SqlWork, Tables,
+};
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, OptsBuilder, Row, SslOpts, Statement, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Columns of a row beside its key.
+pub(super) const COLUMNS: usize = 19;
+
+/// The index on the key of a table that is read by it.
+pub(super) const INDEX: &str = "id";
+
+/// What every session has: one transaction a statement, seen as `PostgreSQL` and Oracle have it, one page after the
+/// other. Index conditions are judged on the index: otherwise the row after the last one is read too, which is one page
+/// more of every statement.
+const SETTINGS: [&str; 4] = [
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET SESSION optimizer_switch = 'mrr=off,index_condition_pushdown=on'",
+    // A load must not wait for another one's lock on a table that both find empty.
+    "SET SESSION unique_checks = 1, foreign_key_checks = 1",
+];
+
+/// How long a server may take to answer a connection, and to answer at all once data is under way.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The server's number for a database that is not there.
+pub(super) const NO_SUCH_DATABASE: u16 = 1049;
+
+/// The server's number for a table that is not there.
+pub(super) const NO_SUCH_TABLE: u16 = 1146;
+
+/// The name of table `number`, from 0, that is read by key.
+pub(super) fn blocks_table(number: usize) -> String {
+    format!("{}_{}", super::SCHEMA, super::blocks_table(number))
+}
+
+/// The name of table `number`, from 0, that is scanned.
+pub(super) fn scan_table(number: usize) -> String {
+    format!("{}_{}", super::SCHEMA, super::scan_table(number))
+}
+
+/// Characters of a column, in pages of so many bytes.
+///
+/// Two rows always fit into a page, because `InnoDB` allows none that is longer than half of one. So rows are almost as
+/// long as is allowed, and a short one stands between each two: those three fit into no page. Of a page 132 bytes are
+/// the server's own, of a row at most 75; 65 more are left so that no version finds a row too long.
+pub(super) fn column_chars(page: u32) -> usize {
+    ((page as usize - 132) / 2 - 140) / COLUMNS
+}
+
+/// Connects to `address`.
+///
+/// # Errors
+/// No server answers there, or it does not let this user in.
+pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error> {
+    try_connect(access, address, Some(&address.database)).map_err(|error| not_connected(access, address, &error))
+}
+
+/// Connects to `address`, without a database: it may not be there yet.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
+    try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
+}
+
+/// Connects, with the server's own words for what goes wrong.
+pub(super) fn try_connect(access: &Access, address: &Address, database: Option<&str>) -> Result<Conn, mysql::Error> {
+    let options = options(access, address, database);
+    let secured = options.clone().ssl_opts(tls(address));
+    let mut connection = match Conn::new(secured) {
+        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if address.tls == Tls::Prefer => {
+            Conn::new(options)?
+        }
+        other => other?,
+    };
+    for setting in SETTINGS {
+        connection.query_drop(setting)?;
+    }
+    // Only old servers have such a cache; where it is on, it would answer instead of the pages.
+    let _ = connection.query_drop("SET SESSION query_cache_type = OFF");
+    Ok(connection)
+}
+
+fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBuilder {
+    let mut attributes = std::collections::HashMap::new();
+    attributes.insert("program_name".to_string(), access.application.clone());
+    let patience = u32::try_from(PATIENCE.as_millis()).expect("half a minute");
+    let options = OptsBuilder::new()
+        .user(Some(address.user.clone()))
+        .pass(access.password.as_ref().map(|password| password.reveal().to_string()))
+        .db_name(database)
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(PATIENCE))
+        .tcp_user_timeout_ms(Some(patience))
+        .tcp_keepalive_time_ms(Some(patience))
+        // Statements are kept here, and none is closed to make room for another.
+        .stmt_cache_size(0)
+        // An update tells how many rows it found, not in how many it wrote something new.
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
+        .connect_attrs(Some(attributes));
+    if address.is_socket() {
+        options.socket(Some(address.host.clone()))
+    } else {
+        options.ip_or_hostname(Some(address.host.clone())).tcp_port(address.port)
+    }
+}
+
+/// What is asked of a certificate. The crate has its own list of authorities, Mozilla's, to which the named file adds.
+fn tls(address: &Address) -> Option<SslOpts> {
+    if address.is_socket() || address.tls == Tls::Disable {
+        return None;
+    }
+    let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull) || address.authorities.is_some();
+    Some(
+        SslOpts::default()
+            .with_root_cert_path(address.authorities.clone().map(std::borrow::Cow::<std::path::Path>::Owned))
+            .with_danger_accept_invalid_certs(!wants_authority)
+            .with_danger_skip_domain_validation(address.tls != Tls::VerifyFull),
+    )
+}
+
+fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
+    let said = in_words(error);
+    let (what, cure) = match code(error) {
+        Some(1045 | 1698) if access.password.is_some() => {
+            ("does not accept the password".to_string(), "see that user and password are right".to_string())
+        }
+        Some(1045 | 1698) => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some(1044) => (
+            format!("does not let us into the database: {said}"),
+            "give this user rights on it, or name another user or database".into(),
+        ),
+        Some(NO_SUCH_DATABASE) => {
+            ("has no such database".into(), "name one that is there, or make it by rigel sql load".into())
+        }
+        Some(1040 | 1203 | 1226) => {
+            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+        }
+        _ => (
+            format!("cannot be reached: {said}"),
+            "see that the server runs there, and that host, port, socket and sslmode are right".into(),
+        ),
+    };
+    Error::failed(format!("'{address}' {what}"), cure)
+}
+
+/// The server's number of an error; none where it is not the server's.
+pub(super) fn code(error: &mysql::Error) -> Option<u16> {
+    if let mysql::Error::MySqlError(said) = error { Some(said.code) } else { None }
+}
+
+/// What the server or the connection said, on one line.
+pub(super) fn in_words(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(said) => said.message.clone(),
+        mysql::Error::IoError(error) => error.to_string(),
+        mysql::Error::DriverError(error) => error.to_string(),
+        mysql::Error::TlsError(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A statement of ours that failed where none should.
+pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
+    let cure = match code(error) {
+        Some(1044 | 1142 | 1227 | 1370) => {
+            "give this user ALL on the database of the URL, or name another user or database"
+        }
+        // The table is full, or a file of the server is.
+        Some(3 | 1021 | 1026 | 1114) => {
+            "free some space on the server; the same command then goes on where this one ended"
+        }
+        Some(1969 | 3024) => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
+        Some(1290) => "the server is read-only: name one that may be written",
+        None => "see the server's log: it ended the connection",
+        Some(_) => "see the server's log",
+    };
+    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), cure)
+}
+
+/// Which of the two a server is, and its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) is_mariadb: bool,
+    numbers: (u32, u32),
+    /// In words.
+    pub(super) name: String,
+}
+
+impl Version {
+    /// Reads the server's own words, such as `10.11.19-MariaDB-0+deb12u1`.
+    fn parse(text: &str) -> Self {
+        let is_mariadb = text.contains("MariaDB");
+        // Some servers put 5.5.5 before it, which old replicas want to see.
+        let text = text.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(text);
+        let number = text.split("-MariaDB").next().unwrap_or(text);
+        let mut parts = number.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+        let numbers = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+        let name = format!("{} {number}", if is_mariadb { "MariaDB" } else { "MySQL" });
+        Self { is_mariadb, numbers, name }
+    }
+
+    /// The oldest whose statements and statistics are as they are used here.
+    fn is_old(&self) -> bool {
+        self.numbers < if self.is_mariadb { (10, 2) } else { (5, 7) }
+    }
+}
+
+/// What the server is.
+pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<Version, Error> {
+    let text: Option<String> =
+        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "tell its version", &error))?;
+    let version = Version::parse(&text.unwrap_or_default());
+    if version.is_old() {
+        return Err(Error::asked(
+            format!("'{address}' is {}", version.name),
+            "its statistics lack what is asked of them: measure MariaDB 10.2, MySQL 5.7 or newer",
+        ));
+    }
+    Ok(version)
+}
+
+/// `MariaDB` or `MySQL` on one or several servers.
+pub(super) struct Mysql {
+    access: Access,
+    work: SqlWork,
+    clock: Clock,
+    /// Connections opened so far: servers get them in turn, and updates of each have a text of its own.
+    opened: AtomicUsize,
+    monitors: Vec<Monitor>,
+    about: String,
+    /// The statement that limits the others' time, where one was asked for.
+    timeout: Option<String>,
+}
+
+impl Mysql {
+    /// The engine for `work` on the servers of `access`, and what they are.
+    ///
+    /// # Errors
+    /// One of them cannot be reached, is too old, or does not have the tables that `work` is for.
+    pub(super) fn open(
+        access: Access,
+        work: SqlWork,
+        statement_timeout: Option<Nanos>,
+    ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
+        if work.way == ReadWay::File {
+            return Err(Error::asked(
+                format!(
+                    "'{}' cannot read a block as a piece of a file: MySQL has no statement for it",
+                    access.servers[0]
+                ),
+                "read through the buffer pool, or measure PostgreSQL",
+            ));
+        }
+        let mut monitors = Vec::new();
+        let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
+        for (number, address) in access.servers.iter().enumerate() {
+            let known = mysql_load::find(&access, address)?;
+            super::refuse_other_tables(address, known, work.tables)?;
+            let mut connection = connect(&access, address)?;
+            let version = version(&mut connection, address)?;
+            if number == 0 {
+                facts = describe(&mut connection, address, &version, &work)?;
+                findings = doubts(&facts);
+                timeout = statement_timeout.map(|time| timeout_statement(&version, time));
+            }
+            monitors.push(Monitor::new(connection, address)?);
+        }
+        facts.local = monitors.iter().all(|monitor| monitor.process().is_some());
+        let about =
+            format!("mysql: {}, {} rows a statement by index range, prepared", facts.version, work.blocks(Kind::Read));
+        let (clock, opened) = (Clock::real(), AtomicUsize::new(0));
+        Ok((Self { access, work, clock, opened, monitors, about, timeout }, facts, findings))
+    }
+}
+
+/// `MySQL` limits reads alone, `MariaDB` every statement.
+fn timeout_statement(version: &Version, time: Nanos) -> String {
+    if version.is_mariadb {
+        format!("SET SESSION max_statement_time = {}", time.0 as f64 / 1e9)
+    } else {
+        format!("SET SESSION max_execution_time = {}", time.0.div_ceil(1_000_000))
+    }
+}
+
+impl Engine for Mysql {
+    fn name(&self) -> &'static str {
+        Dbms::Mysql.name()
+    }
+
+    fn about(&self) -> String {
+        self.about.clone()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        self.work.tables.bytes().0
+    }
+
+    fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let turn = number % self.access.servers.len();
+        let address = &self.access.servers[turn];
+        let mut client = connect(&self.access, address)?;
+        if let Some(timeout) = &self.timeout {
+            client.query_drop(timeout).map_err(|error| failed(address, "take its settings", &error))?;
+        }
+        self.monitors[turn].watch(client.connection_id());
+        let mut connection = Connection::new(client, self, number);
+        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
+    }
+
+    fn witness(&self) -> Option<&dyn Witness> {
+        Some(self)
+    }
+}
+
+/// The statements of one table, prepared when they are first needed.
+#[derive(Default, Clone)]
+struct Prepared {
+    read: Option<Statement>,
+    update: Option<Statement>,
+    scan: Option<Statement>,
+}
+
+/// One session.
+struct Connection<'a> {
+    client: Conn,
+    engine: &'a Mysql,
+    number: usize,
+    tables: Vec<Prepared>,
+    updates: u64,
+    chars: usize,
+}
+
+impl<'a> Connection<'a> {
+    fn new(client: Conn, engine: &'a Mysql, number: usize) -> Self {
+        let Tables { schemas, block, .. } = engine.work.tables;
+        let tables = vec![Prepared::default(); schemas as usize];
+        Self { client, engine, number, tables, updates: 0, chars: column_chars(block) }
+    }
+
+    fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
+        let result = match op.kind {
+            Kind::Read => self.read(op),
+            Kind::Write | Kind::Log => self.update(op),
+            Kind::Scan => self.scan(op),
+        };
+        match result {
+            Ok(rows) if rows == self.engine.work.blocks(op.kind) => Ok(Outcome::Done),
+            Ok(_) => Ok(Outcome::Failed(Cause::Rows)),
+            Err(error) => judge(&error),
+        }
+    }
+
+    /// Number of the table, and the first key of the operation within it.
+    fn place(&self, op: Op) -> (usize, u64) {
+        let scale = self.engine.work.tables.scale;
+        let table = usize::try_from(op.position / scale).expect("tables are few");
+        (table, op.position % scale)
+    }
+
+    fn read(&mut self, op: Op) -> Result<u64, mysql::Error> {
+        let (table, first) = self.place(op);
+        let end = first + u64::from(self.engine.work.read_rows);
+        let read = &mut self.tables[table].read;
+        if read.is_none() {
+            *read = Some(self.client.prep(read_statement(table))?);
+        }
+        let statement = read.as_ref().expect("prepared just now");
+        Ok(self.client.exec_first(statement, (first, end))?.unwrap_or(0))
+    }
+
+    fn update(&mut self, op: Op) -> Result<u64, mysql::Error> {
+        let (table, first) = self.place(op);
+        let (redo, rows) = (self.engine.work.redo, u64::from(self.engine.work.update_rows));
+        self.updates += 1;
+        let text = update_text(self.number, self.updates, op.position, self.chars);
+        let update = &mut self.tables[table].update;
+        if update.is_none() {
+            *update = Some(self.client.prep(update_statement(table, redo, rows))?);
+        }
+        let mut values = vec![Value::from(text); if redo == Redo::Lite { 2 } else { COLUMNS }];
+        values.extend([Value::from(first), Value::from(first + rows)]);
+        self.client.exec_drop(update.as_ref().expect("prepared just now"), values)?;
+        Ok(self.client.affected_rows())
+    }
+
+    fn scan(&mut self, op: Op) -> Result<u64, mysql::Error> {
+        let (table, _) = self.place(op);
+        let scan = &mut self.tables[table].scan;
+        if scan.is_none() {
+            *scan = Some(self.client.prep(format!("SELECT COUNT(c1) FROM {}", scan_table(table)))?);
+        }
+        Ok(self.client.exec_first(scan.as_ref().expect("prepared just now"), ())?.unwrap_or(0))
+    }
+}
+
+/// Whether the statement failed or the session broke.
+fn judge(error: &mysql::Error) -> Result<Outcome, Fault> {
+    const SHUTDOWN: u16 = 1053;
+    const KILLED: u16 = 1927;
+    // MySQL's own number for a statement that took too long, for which it has no code but "general error".
+    const TIMED_OUT: u16 = 3024;
+    if let mysql::Error::MySqlError(said) = error
+        && let Ok(mut state) = <[u8; 5]>::try_from(said.state.as_bytes())
+        && !state.starts_with(b"08")
+        && ![SHUTDOWN, KILLED].contains(&said.code)
+    {
+        if said.code == TIMED_OUT {
+            state = *b"70100";
+        }
+        return Ok(Outcome::Failed(Cause::SqlState(state)));
+    }
+    Err(Fault(format!("the connection was lost: {}", in_words(error))))
+}
+
+/// What an update writes: other text each time and of each session, or the server would write nothing.
+fn update_text(session: usize, update: u64, position: u64, chars: usize) -> String {
+    let mut text = String::with_capacity(chars);
+    let _ = write!(text, "{session:0>6}-{update:0>20}-");
+    let width = chars.saturating_sub(text.len());
+    let _ = write!(text, "{position:x>width$}");
+    text
+}
+
+/// A column beside the key is counted, so that the row itself is visited.
+fn read_statement(table: usize) -> String {
+    format!("SELECT COUNT(c1) FROM {} FORCE INDEX ({INDEX}) WHERE id >= ? AND id < ?", blocks_table(table))
+}
+
+/// It ends with its last row by count: by the key alone, the server would read the row after it too.
+fn update_statement(table: usize, redo: Redo, rows: u64) -> String {
+    let columns: Vec<String> = match redo {
+        Redo::Lite => vec!["c1 = ?".into(), format!("c{COLUMNS} = ?")],
+        Redo::Heavy => (1..=COLUMNS).map(|number| format!("c{number} = ?")).collect(),
+    };
+    format!(
+        "UPDATE {} FORCE INDEX ({INDEX}) SET {} WHERE id >= ? AND id < ? ORDER BY id LIMIT {rows}",
+        blocks_table(table),
+        columns.join(", ")
+    )
+}
+
+/// Settings that decide what is measured.
+const TOLD: [&str; 22] = [
+    "version",
+    "version_comment",
+    "innodb_flush_method",
+    "innodb_data_file_buffering",
+    "innodb_buffer_pool_size",
+    "innodb_page_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_doublewrite",
+    "sync_binlog",
+    "log_bin",
+    "binlog_format",
+    "innodb_read_ahead_threshold",
+    "innodb_random_read_ahead",
+    "innodb_adaptive_hash_index",
+    "innodb_change_buffering",
+    "innodb_use_native_aio",
+    "innodb_io_capacity",
+    "innodb_log_file_size",
+    "innodb_flush_neighbors",
+    "max_connections",
+    "performance_schema",
+    "datadir",
+];
+
+/// What the server is, and how it executes the read.
+fn describe(connection: &mut Conn, address: &Address, version: &Version, work: &SqlWork) -> Result<ServerFacts, Error> {
+    let text = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", TOLD.join("', '"));
+    let rows: Vec<(String, String)> =
+        connection.query(text).map_err(|error| failed(address, "tell its settings", &error))?;
+    let mut settings: BTreeMap<String, String> = rows.into_iter().collect();
+    // The word that other databases have for it.
+    if let Some(directory) = settings.remove("datadir") {
+        settings.insert("data_directory".into(), directory);
+    }
+    let end = 64 + work.blocks(Kind::Read);
+    let read = read_statement(0).replacen('?', "64", 1).replacen('?', &end.to_string(), 1);
+    let rows: Vec<Row> =
+        connection.query(format!("EXPLAIN {read}")).map_err(|error| failed(address, "explain the read", &error))?;
+    let plan: Vec<String> = rows.into_iter().map(plan_line).collect();
+    refuse_other_plan(address, &plan)?;
+    let buffer_cache = Bytes(settings.get("innodb_buffer_pool_size").and_then(|text| text.parse().ok()).unwrap_or(0));
+    Ok(ServerFacts {
+        version: version.name.clone(),
+        tables: Some(work.tables),
+        direct: is_direct(&settings),
+        settings,
+        plan,
+        local: false,
+        buffer_cache,
+    })
+}
+
+/// A row of the plan as `key=id rows=64 Extra=…`.
+fn plan_line(row: Row) -> String {
+    let columns = row.columns();
+    let fields = columns.iter().zip(row.unwrap()).filter(|(_, value)| *value != Value::NULL);
+    let told = fields.map(|(column, value)| {
+        let value = mysql::from_value_opt::<String>(value.clone())
+            .unwrap_or_else(|_| value.as_sql(true).trim_matches('\'').to_string());
+        format!("{}={value}", column.name_str())
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {
+    let is_range = |line: &String| {
+        line.contains("type=range") && line.contains(&format!(" key={INDEX} ")) && !line.contains("MRR")
+    };
+    if plan.iter().any(is_range) {
+        return Ok(());
+    }
+    Err(Error::failed(
+        format!("'{address}' does not read by index, one page after the other: {}", plan.join(" | ")),
+        "see that the index of the tables is there: load them anew",
+    ))
+}
+
+/// True if data files are read past the page cache. `MariaDB` 11 has a setting for that alone.
+fn is_direct(settings: &BTreeMap<String, String>) -> bool {
+    match settings.get("innodb_data_file_buffering") {
+        Some(buffering) => buffering == "OFF",
+        None => settings.get("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT")),
+    }
+}
+
+/// What makes a run on such a server doubtful.
+fn doubts(facts: &ServerFacts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
+    if facts.tables.is_some_and(|tables| tables.bytes().0 < facts.buffer_cache.0 * 2) {
+        findings.push(Finding::doubt(
+            "buffer cache",
+            format!(
+                "the tables are {} and the buffer pool is {}: most reads are answered from it",
+                facts.tables.map_or(Bytes(0), |tables| tables.bytes()),
+                facts.buffer_cache
+            ),
+            "load larger tables (--scale), or measure logical reads on purpose",
+        ));
+    }
+    let durable = [
+        ("innodb_flush_log_at_trx_commit", "1", true),
+        ("innodb_doublewrite", "ON", true),
+        ("sync_binlog", "1", setting("log_bin") == "ON"),
+    ];
+    for (name, wanted, matters) in durable {
+        if matters && setting(name) != wanted {
+            findings.push(Finding::doubt(
+                name,
+                format!("{name} is {} on the server: its writes are not as safe as others' are", setting(name)),
+                format!("set {name} = {wanted} before comparing updates with another server's"),
+            ));
+        }
+    }
+    if setting("innodb_random_read_ahead") == "ON" {
+        findings.push(Finding::doubt(
+            "innodb_random_read_ahead",
+            "innodb_random_read_ahead is ON on the server: it reads pages that nobody asked for",
+            "set innodb_random_read_ahead = OFF",
+        ));
+    }
+    findings
+}
+
+impl Witness for Mysql {
+    fn begin(&self) {
+        self.monitors.iter().for_each(Monitor::begin);
+    }
+
+    fn look(&self) {
+        self.monitors.iter().for_each(Monitor::look);
+    }
+
+    fn counters(&self) -> Option<ServerSample> {
+        let mut samples = self.monitors.iter().map(Monitor::counters);
+        let first = samples.next()??;
+        samples.try_fold(first, |sum, next| Some(super::sum_of(sum, &next?)))
+    }
+
+    fn settle(&self) {
+        self.monitors.iter().for_each(Monitor::settle);
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let mut processes: Vec<u32> = self.monitors.iter().filter_map(Monitor::process).collect();
+        processes.dedup();
+        processes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told_apart() {
+        let maria = Version::parse("10.11.19-MariaDB-0+deb12u1");
+        assert_eq!((maria.is_mariadb, maria.numbers, maria.name.as_str()), (true, (10, 11), "MariaDB 10.11.19"));
+        assert_eq!(Version::parse("5.5.5-10.6.2-MariaDB-log").numbers, (10, 6));
+        let mysql = Version::parse("8.0.36-28");
+        assert_eq!((mysql.is_mariadb, mysql.numbers, mysql.name.as_str()), (false, (8, 0), "MySQL 8.0.36-28"));
+        assert!(Version::parse("5.6.50-log").is_old() && Version::parse("10.1.48-MariaDB").is_old());
+        assert!(!mysql.is_old() && !maria.is_old());
+    }
+
+    #[test]
+    fn each_server_has_its_own_word_for_a_limit_of_time() {
+        let time = Nanos(1_500_000_000);
+        let maria = timeout_statement(&Version::parse("10.11.19-MariaDB"), time);
+        assert_eq!(maria, "SET SESSION max_statement_time = 1.5");
+        assert_eq!(timeout_statement(&Version::parse("8.0.36"), time), "SET SESSION max_execution_time = 1500");
+    }
+
+    #[test]
+    fn an_update_ends_by_count_and_writes_other_text_each_time() {
+        assert_eq!(
+            update_statement(1, Redo::Lite, 64),
+            "UPDATE rigel_blocks_2 FORCE INDEX (id) SET c1 = ?, c19 = ? WHERE id >= ? AND id < ? ORDER BY id LIMIT 64"
+        );
+        assert_eq!(update_statement(0, Redo::Heavy, 1).matches('?').count(), COLUMNS + 2);
+        let texts = [(0, 1), (0, 2), (1, 1)].map(|(session, update)| update_text(session, update, 99, 420));
+        assert!(texts.iter().all(|text| text.len() == 420), "{texts:?}");
+        assert!(texts[0] != texts[1] && texts[0] != texts[2]);
+    }
+
+    #[test]
+    fn a_failed_statement_is_told_from_a_lost_session() {
+        let said = |code, state: &str| {
+            mysql::Error::MySqlError(mysql::MySqlError { state: state.into(), message: "no".into(), code })
+        };
+        let state = |code| Ok(Outcome::Failed(Cause::SqlState(code)));
+        assert_eq!(judge(&said(NO_SUCH_TABLE, "42S02")), state(*b"42S02"));
+        assert_eq!(judge(&said(1969, "70100")), state(*b"70100"));
+        assert_eq!(judge(&said(3024, "HY000")), state(*b"70100"));
+        for lost in [said(1053, "08S01"), said(1927, "70100"), std::io::Error::other("gone").into()] {
+            assert!(judge(&lost).is_err(), "{lost}");
+        }
+    }
+
+    fn facts(settings: &[(&str, &str)]) -> ServerFacts {
+        let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let tables = Some(Tables { schemas: 1, scale: 1000, scan_blocks: 1, block: 16_384 });
+        ServerFacts { settings, tables, buffer_cache: Bytes(1000 * 16_384 / 2), ..ServerFacts::default() }
+    }
+
+    #[test]
+    fn what_is_doubtful_is_named() {
+        let good = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON"), ("sync_binlog", "0")];
+        assert_eq!(doubts(&facts(&good)), []);
+        let bad = [
+            ("innodb_flush_log_at_trx_commit", "2"),
+            ("innodb_doublewrite", "OFF"),
+            ("sync_binlog", "0"),
+            ("log_bin", "ON"),
+            ("innodb_random_read_ahead", "ON"),
+        ];
+        let mut cached = facts(&bad);
+        cached.buffer_cache = Bytes(1 << 30);
+        let names: Vec<String> = doubts(&cached).into_iter().map(|doubt| doubt.name).collect();
+        let wanted = ["buffer cache", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"];
+        assert_eq!(names, [&wanted[..], &["innodb_random_read_ahead"]].concat());
+    }
+
+    #[test]
+    fn direct_reads_are_told_by_either_setting() {
+        for (settings, direct) in [
+            (&[("innodb_flush_method", "O_DIRECT_NO_FSYNC")][..], true),
+            (&[("innodb_flush_method", "fsync")], false),
+            (&[("innodb_flush_method", "O_DIRECT"), ("innodb_data_file_buffering", "ON")], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_direct(&facts(settings).settings), direct, "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn another_plan_is_refused() {
+        let address = Address::parse("mysql://root@h/d", &|_| None).unwrap();
+        let good = "table=rigel_blocks_1 type=range key=id key_len=9 Extra=Using index condition".to_string();
+        assert!(refuse_other_plan(&address, std::slice::from_ref(&good)).is_ok());
+        for other in [good.replace("range", "ALL"), good.replace("=id ", "=PRIMARY "), format!("{good}; Using MRR")] {
+            let error = refuse_other_plan(&address, std::slice::from_ref(&other)).unwrap_err();
+            assert!(error.to_string().contains(&other), "{error}");
+        }
+    }
+}

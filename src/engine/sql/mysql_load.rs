@@ -1,0 +1,550 @@
+//! Tables in `MariaDB` and `MySQL`: made, gone on with, checked, removed.
+//!
+//! Goes in: how many tables of how many rows. Comes out: tables with one row to a page, neighbouring keys far apart.
+//! `InnoDB` keeps rows in the order of their primary key, so that is their place, ascending as they are loaded, and the
+//! key that is asked for has an index of its own. Rows come in chunks, each a transaction that also notes that it was
+//! loaded: a load that was cut short goes on with the chunks that are missing.
+
+use super::access::{Access, Address};
+use super::mysql::{
+    COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect, connect_outside,
+    failed, scan_table, try_connect, version,
+};
+use super::{LoadEvent, LoadListen, LoadRequest, Loaded, in_words};
+use crate::model::{Error, Tables};
+use crate::workload::Permutation;
+use mysql::prelude::Queryable;
+use mysql::{Conn, TxOpts};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// What the manifest says of its maker; another maker's tables are left alone.
+const MAKER: &str = "rigel sql load";
+
+/// The table that says what was made. It must be ours, by its comment, before anything is touched.
+const MANIFEST: &str = "rigel_manifest";
+
+/// The table that says what was loaded.
+const CHUNKS: &str = "rigel_chunks";
+
+/// Rows of a chunk: 16 MiB of pages, 8 MiB on the wire.
+const CHUNK_ROWS: u64 = 1024;
+
+/// Bytes of one statement, where the server takes as many.
+const STATEMENT_BYTES: usize = 512 << 10;
+
+/// Correlation of key and place above which keys are not shuffled.
+const CORRELATION_MAX: f64 = 0.1;
+
+/// Neighbouring keys whose places are looked at for that.
+const CORRELATION_ROWS: u64 = 100_000;
+
+/// Which key lies in which place: the same in every load, so that one cut short is gone on with.
+const ORDER: u64 = 0x5249_4745_4c31;
+
+/// Half of a page must hold a row, and `InnoDB` has no row of more than 16 KiB: of a page of 64 KiB four would fit.
+const PAGE_MAX: u32 = 32_768;
+
+/// The tables that are there, wholly loaded.
+pub(super) fn find(access: &Access, address: &Address) -> Result<Option<Tables>, Error> {
+    let Some(mut connection) = connect_if_there(access, address)? else { return Ok(None) };
+    Ok(manifest(&mut connection, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
+}
+
+/// A connection to the database; none if there is no such database.
+fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, Error> {
+    match try_connect(access, address, Some(&address.database)) {
+        Ok(connection) => Ok(Some(connection)),
+        Err(error) if code(&error) == Some(NO_SUCH_DATABASE) => Ok(None),
+        Err(_) => connect(access, address).map(Some),
+    }
+}
+
+/// What the manifest says: the tables, and whether they are wholly loaded; none without a manifest, or with one that
+/// was not yet written to.
+fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
+    let comment: Option<String> = connection
+        .exec_first(
+            "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+            (MANIFEST,),
+        )
+        .map_err(|error| failed(address, "tell which tables it has", &error))?;
+    match comment {
+        None => return Ok(None),
+        Some(comment) if comment != MAKER => return Err(not_ours(address, MANIFEST)),
+        Some(_) => (),
+    }
+    let text = format!("SELECT schemas, scale, scan_blocks, block, loaded FROM {MANIFEST} WHERE maker = '{MAKER}'");
+    let row: Option<(u32, u64, u64, u32, bool)> =
+        connection.query_first(text).map_err(|error| failed(address, "tell which tables it has", &error))?;
+    Ok(row.map(|(schemas, scale, scan_blocks, block, loaded)| (Tables { schemas, scale, scan_blocks, block }, loaded)))
+}
+
+fn not_ours(address: &Address, table: &str) -> Error {
+    Error::asked(
+        format!("'{address}' has a table named {table} that was not made by rigel sql load; it is left alone"),
+        "name another database in the URL, or rename that table",
+    )
+}
+
+pub(super) fn load(
+    access: &Access,
+    request: &LoadRequest,
+    stop: &AtomicBool,
+    listen: &LoadListen,
+) -> Result<Loaded, Error> {
+    let mut loaded = None;
+    for address in &access.servers {
+        loaded = Some(load_one(access, address, request, stop, listen)?);
+    }
+    Ok(loaded.expect("there is at least one server"))
+}
+
+fn load_one(
+    access: &Access,
+    address: &Address,
+    request: &LoadRequest,
+    stop: &AtomicBool,
+    listen: &LoadListen,
+) -> Result<Loaded, Error> {
+    make_database(access, address)?;
+    let mut connection = connect(access, address)?;
+    let tables = Tables { block: page(&mut connection, address)?, ..request.tables };
+    match manifest(&mut connection, address)? {
+        Some((found, _)) if found != tables => {
+            return Err(Error::asked(
+                format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(tables)),
+                format!("use what is there, or remove it first: rigel sql drop {address}"),
+            ));
+        }
+        Some((_, true)) => (),
+        found => make(&mut connection, address, tables, request.tablespace.as_deref(), found.is_some())?,
+    }
+    let missing = missing_chunks(&mut connection, address, tables)?;
+    let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
+    let rows_before = rows - missing.iter().map(Chunk::rows).sum::<u64>();
+    let inserting = Inserting {
+        access,
+        address,
+        chars: column_chars(tables.block),
+        chunks: &missing,
+        next: AtomicUsize::new(0),
+        done: AtomicU64::new(rows_before),
+        rows,
+        stop,
+        listen,
+    };
+    inserting.run(request.degree)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::failed(
+            format!("the load was stopped after {} of {rows} rows", inserting.done.load(Ordering::Relaxed)),
+            "the same command goes on where it ended; rigel sql drop removes what is there",
+        ));
+    }
+    listen(LoadEvent::Indexing);
+    each_table(access, address, tables, request.degree.max(1) as usize)?;
+    listen(LoadEvent::Verifying);
+    let (blocks, correlation) = verify(&mut connection, address, tables)?;
+    connection
+        .query_drop(format!("UPDATE {MANIFEST} SET loaded = TRUE"))
+        .map_err(|error| failed(address, "note that all is loaded", &error))?;
+    Ok(Loaded { rows_before, rows, blocks, correlation })
+}
+
+/// Makes the database of the URL if it is not there.
+fn make_database(access: &Access, address: &Address) -> Result<(), Error> {
+    if connect_if_there(access, address)?.is_some() {
+        return Ok(());
+    }
+    let name = address.database.replace('`', "``");
+    connect_outside(access, address)?
+        .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
+        .map_err(|error| failed(address, "make the database", &error))
+}
+
+/// Bytes of the server's page.
+fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
+    let page: Option<u32> = connection
+        .query_first("SELECT @@innodb_page_size")
+        .map_err(|error| failed(address, "tell its page size", &error))?;
+    let page = page.unwrap_or(0);
+    if !(4096..=PAGE_MAX).contains(&page) {
+        return Err(Error::asked(
+            format!("'{address}' has pages of {page} bytes: a row cannot fill one"),
+            "measure a server with innodb_page_size of 4 KiB to 32 KiB",
+        ));
+    }
+    Ok(page)
+}
+
+/// Makes the manifest and the empty tables; with a manifest, those of them that are missing. Such statements cannot be
+/// taken back together: the manifest comes first, so that whatever was made is known to be ours.
+fn make(
+    connection: &mut Conn,
+    address: &Address,
+    tables: Tables,
+    tablespace: Option<&str>,
+    is_known: bool,
+) -> Result<(), Error> {
+    let place = match tablespace {
+        None => String::new(),
+        Some(name) if version(connection, address)?.is_mariadb => {
+            return Err(Error::asked(
+                format!("the tablespace '{name}' is asked for, and '{address}' is MariaDB, which has none"),
+                "leave --tablespace away",
+            ));
+        }
+        Some(name) => format!(" TABLESPACE `{}`", name.replace('`', "``")),
+    };
+    // A manifest that says nothing yet has no tables either.
+    if !is_known && let Some(table) = first_of_ours(connection, address, tables)? {
+        return Err(not_ours(address, &table));
+    }
+    let Tables { schemas, scale, scan_blocks, block } = tables;
+    let mut step = |text: &str| connection.query_drop(text).map_err(|error| failed(address, "make the tables", &error));
+    if !is_known {
+        step(&format!(
+            "CREATE TABLE IF NOT EXISTS {MANIFEST} (maker VARCHAR(64) PRIMARY KEY, schemas BIGINT UNSIGNED, \
+             scale BIGINT UNSIGNED, scan_blocks BIGINT UNSIGNED, block BIGINT UNSIGNED, loaded BOOLEAN) \
+             ENGINE=InnoDB DEFAULT CHARACTER SET ascii COMMENT='{MAKER}'"
+        ))?;
+        step(&format!("INSERT INTO {MANIFEST} VALUES ('{MAKER}', {schemas}, {scale}, {scan_blocks}, {block}, FALSE)"))?;
+    }
+    step(&format!(
+        "CREATE TABLE IF NOT EXISTS {CHUNKS} (name VARCHAR(64), first BIGINT UNSIGNED, PRIMARY KEY (name, first)) \
+         ENGINE=InnoDB DEFAULT CHARACTER SET ascii"
+    ))?;
+    let chars = column_chars(block);
+    let columns: Vec<String> = (1..=COLUMNS).map(|number| format!("c{number} VARCHAR({chars})")).collect();
+    let columns = columns.join(", ");
+    for name in (0..schemas as usize).flat_map(|table| [blocks_table(table), scan_table(table)]) {
+        step(&format!(
+            "CREATE TABLE IF NOT EXISTS {name} (place BIGINT UNSIGNED NOT NULL PRIMARY KEY, id BIGINT UNSIGNED, {columns}) \
+             ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET ascii COLLATE ascii_bin \
+             STATS_PERSISTENT=1 STATS_AUTO_RECALC=0{place}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// The first table that is there with a name that is to be ours.
+fn first_of_ours(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Option<String>, Error> {
+    let there: Vec<String> = connection
+        .query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
+        .map_err(|error| failed(address, "tell which tables it has", &error))?;
+    let mut names = names(tables).into_iter().filter(|name| name != MANIFEST);
+    Ok(names.find(|name| there.iter().any(|table| table.eq_ignore_ascii_case(name))))
+}
+
+/// Every table that a load makes, the manifest last.
+fn names(tables: Tables) -> Vec<String> {
+    let schemas = 0..tables.schemas as usize;
+    let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
+    names.chain([CHUNKS.into(), MANIFEST.into()]).collect()
+}
+
+/// Rows of one table that are loaded together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chunk {
+    table: String,
+    first: u64,
+    end: u64,
+    /// Rows of the table.
+    of: u64,
+}
+
+impl Chunk {
+    fn rows(&self) -> u64 {
+        self.end - self.first
+    }
+}
+
+fn all_chunks(tables: Tables) -> Vec<Chunk> {
+    let chunks = |table: String, of: u64| {
+        (0..of).step_by(usize::try_from(CHUNK_ROWS).expect("a chunk is small")).map(move |first| Chunk {
+            table: table.clone(),
+            first,
+            end: of.min(first + CHUNK_ROWS),
+            of,
+        })
+    };
+    let schemas = 0..tables.schemas as usize;
+    let blocks = schemas.clone().flat_map(|table| chunks(blocks_table(table), tables.scale));
+    blocks.chain(schemas.flat_map(|table| chunks(scan_table(table), tables.scan_blocks))).collect()
+}
+
+fn missing_chunks(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
+    let rows: Vec<(String, u64)> = connection
+        .query(format!("SELECT name, first FROM {CHUNKS}"))
+        .map_err(|error| failed(address, "tell what is loaded", &error))?;
+    let there: BTreeSet<(String, u64)> = rows.into_iter().collect();
+    let is_missing = |chunk: &Chunk| !there.contains(&(chunk.table.clone(), chunk.first));
+    Ok(all_chunks(tables).into_iter().filter(is_missing).collect())
+}
+
+/// Chunks on their way into the tables.
+struct Inserting<'a> {
+    access: &'a Access,
+    address: &'a Address,
+    /// Characters of a column.
+    chars: usize,
+    chunks: &'a [Chunk],
+    /// The next one that nobody has taken.
+    next: AtomicUsize,
+    /// Rows that are there.
+    done: AtomicU64,
+    /// Rows in all.
+    rows: u64,
+    stop: &'a AtomicBool,
+    listen: &'a LoadListen<'a>,
+}
+
+impl Inserting<'_> {
+    /// Loads by `degree` connections. The first that fails ends them all, each after its chunk.
+    fn run(&self, degree: u32) -> Result<(), Error> {
+        let wrong: Mutex<Option<Error>> = Mutex::new(None);
+        let loaders = (degree.max(1) as usize).min(self.chunks.len());
+        std::thread::scope(|scope| {
+            for _ in 0..loaders {
+                scope.spawn(|| {
+                    if let Err(error) = self.work() {
+                        self.next.store(self.chunks.len(), Ordering::Relaxed);
+                        wrong.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                    }
+                });
+            }
+        });
+        wrong.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn work(&self) -> Result<(), Error> {
+        let mut connection = connect(self.access, self.address)?;
+        let asked = |error: &mysql::Error| failed(self.address, "load rows", error);
+        let packet: Option<usize> =
+            connection.query_first("SELECT @@max_allowed_packet").map_err(|error| asked(&error))?;
+        // A pair of rows is below the least that a server may be set to, but for the largest pages.
+        let bytes = STATEMENT_BYTES.min(packet.unwrap_or(STATEMENT_BYTES) / 2);
+        while !self.stop.load(Ordering::Relaxed)
+            && let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
+        {
+            insert(&mut connection, chunk, self.chars, bytes).map_err(|error| asked(&error))?;
+            let done = self.done.fetch_add(chunk.rows(), Ordering::Relaxed) + chunk.rows();
+            (self.listen)(LoadEvent::Rows { done, of: self.rows });
+        }
+        Ok(())
+    }
+}
+
+/// One chunk and its note, in one transaction, by statements of about so many bytes.
+fn insert(connection: &mut Conn, chunk: &Chunk, chars: usize, bytes: usize) -> Result<(), mysql::Error> {
+    let Chunk { table, first, end, of } = chunk;
+    let mut transaction = connection.start_transaction(TxOpts::default())?;
+    let order = Permutation::new(*of, ORDER);
+    let begin = format!("INSERT INTO {table} VALUES ");
+    let mut text = begin.clone();
+    for place in *first..*end {
+        pair(place, order.of(place), chars, &mut text);
+        if text.len() >= bytes || place + 1 == *end {
+            text.pop();
+            transaction.query_drop(&text)?;
+            text.truncate(begin.len());
+        }
+    }
+    transaction.exec_drop(format!("INSERT INTO {CHUNKS} VALUES (?, ?)"), (table, first))?;
+    transaction.commit()
+}
+
+/// The row with key `id` and the short one after it, which keeps the next from coming into the same page. Both counted
+/// in `place`: the short one has no key, so none asks for it, and nothing in `c1`, so no count has it.
+fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
+    let filled = |text: &mut String| {
+        let digits = id.to_string();
+        let _ = write!(text, ",'{digits:r>chars$}'");
+    };
+    let _ = write!(text, "({},{id}", place * 2);
+    (0..COLUMNS).for_each(|_| filled(text));
+    let _ = write!(text, "),({},NULL,NULL", place * 2 + 1);
+    (0..2).for_each(|_| filled(text));
+    (3..COLUMNS).for_each(|_| text.push_str(",NULL"));
+    text.push_str("),");
+}
+
+/// Finishes every table, by as many connections at a time as `degree`.
+fn each_table(access: &Access, address: &Address, tables: Tables, degree: usize) -> Result<(), Error> {
+    let next = AtomicUsize::new(0);
+    let schemas = tables.schemas as usize;
+    let worker = || -> Result<(), Error> {
+        let mut connection = connect(access, address)?;
+        loop {
+            let table = next.fetch_add(1, Ordering::Relaxed);
+            if table >= schemas {
+                return Ok(());
+            }
+            finish_table(&mut connection, address, table)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..degree.min(schemas)).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a loader does not panic"))
+    })
+}
+
+/// The index of one table, made after the rows because it is then sorted and written once; what the planner knows of
+/// it; and its pages on storage, so that no run has to write them.
+fn finish_table(connection: &mut Conn, address: &Address, table: usize) -> Result<(), Error> {
+    let asked = |error: &mysql::Error| failed(address, "finish a table", error);
+    let (blocks, scan) = (blocks_table(table), scan_table(table));
+    let is_there: Option<u64> = connection
+        .exec_first(
+            "SELECT COUNT(*) FROM information_schema.STATISTICS \
+             WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND INDEX_NAME = ?",
+            (&blocks, INDEX),
+        )
+        .map_err(|error| asked(&error))?;
+    if is_there == Some(0) {
+        let text = format!("ALTER TABLE {blocks} ADD UNIQUE INDEX {INDEX} (id)");
+        connection.query_drop(text).map_err(|error| asked(&error))?;
+    }
+    connection.query_drop(format!("ANALYZE TABLE {blocks}, {scan}")).map_err(|error| asked(&error))?;
+    // Not everybody may; the server does it by itself before long.
+    let _ = connection.query_drop(format!("FLUSH TABLES {blocks}, {scan} FOR EXPORT"));
+    let _ = connection.query_drop("UNLOCK TABLES");
+    Ok(())
+}
+
+/// Pages of all tables, and the worst correlation of key and place.
+fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
+    let (mut blocks, mut worst) = (0, 0.0f64);
+    let schemas = 0..tables.schemas as usize;
+    let wanted = schemas.clone().map(|table| (blocks_table(table), tables.scale));
+    for (name, rows) in wanted.chain(schemas.map(|table| (scan_table(table), tables.scan_blocks))) {
+        let (pages, most) = pages(connection, address, &name, rows, tables.block)?;
+        let is_read_by_key = rows == tables.scale && name.contains("blocks");
+        let counted = if is_read_by_key {
+            format!("COUNT(id) FROM {name} FORCE INDEX ({INDEX})")
+        } else {
+            format!("COUNT(c1) FROM {name}")
+        };
+        let found: Option<u64> = connection
+            .query_first(format!("SELECT {counted}"))
+            .map_err(|error| failed(address, "check a table", &error))?;
+        let found = found.unwrap_or(0);
+        if found != rows || pages < rows || pages > most {
+            return Err(Error::failed(
+                format!("'{address}' has {pages} pages and {found} rows in {name}: {rows} of each were loaded"),
+                format!("remove it and load again: rigel sql drop {address}"),
+            ));
+        }
+        blocks += pages;
+        // Of a few rows the estimate says nothing.
+        if is_read_by_key && rows >= 1000 {
+            let correlation = correlation(connection, address, &name)?;
+            if correlation.abs() > CORRELATION_MAX {
+                return Err(Error::failed(
+                    format!("'{address}' has keys in order in {name}: correlation {correlation:.3}"),
+                    format!("remove it and load again: rigel sql drop {address}"),
+                ));
+            }
+            worst = if correlation.abs() > worst.abs() { correlation } else { worst };
+        }
+    }
+    Ok((blocks, worst))
+}
+
+/// Pages that hold the rows of a table, and how many there may be: the server's own count of them, which is exact, and
+/// one percent more than there are rows. Where this user may not see it, the size of the table, in which there are
+/// pages above the rows and pages set aside.
+fn pages(connection: &mut Conn, address: &Address, name: &str, rows: u64, page: u32) -> Result<(u64, u64), Error> {
+    // Two pages begin and end a chunk.
+    let most = rows + rows / 100 + 2;
+    let leaves: Result<Option<u64>, mysql::Error> = connection.exec_first(
+        "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = DATABASE() AND table_name = ? \
+         AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'",
+        (name,),
+    );
+    if let Ok(Some(leaves)) = leaves {
+        return Ok((leaves, most));
+    }
+    // As many as the server may set aside for a table ahead of its rows.
+    const AHEAD: u64 = 512;
+    let bytes: Option<u64> = connection
+        .exec_first(
+            "SELECT DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+            (name,),
+        )
+        .map_err(|error| failed(address, "check a table", &error))?;
+    Ok((bytes.unwrap_or(0) / u64::from(page), most + AHEAD))
+}
+
+/// Correlation of key and place among the first keys, from the index alone.
+fn correlation(connection: &mut Conn, address: &Address, name: &str) -> Result<f64, Error> {
+    let text = format!(
+        "SELECT (AVG(1e0 * id * place) - AVG(1e0 * id) * AVG(1e0 * place)) / \
+         (STDDEV_POP(1e0 * id) * STDDEV_POP(1e0 * place)) FROM {name} FORCE INDEX ({INDEX}) WHERE id < {CORRELATION_ROWS}"
+    );
+    let found: Option<Option<f64>> =
+        connection.query_first(text).map_err(|error| failed(address, "check a table", &error))?;
+    Ok(found.flatten().unwrap_or(0.0))
+}
+
+/// Removes the tables of the manifest, and the manifest. The database stays: there may be more in it.
+pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
+    let mut removed = Vec::new();
+    for address in &access.servers {
+        let Some(mut connection) = connect_if_there(access, address)? else { continue };
+        let asked = |error: &mysql::Error| failed(address, "remove a table", error);
+        let Some((tables, _)) = manifest(&mut connection, address)? else { continue };
+        // From here on nobody takes them for whole.
+        connection.query_drop(format!("UPDATE {MANIFEST} SET loaded = FALSE")).map_err(|error| asked(&error))?;
+        for name in names(tables) {
+            match connection.query_drop(format!("DROP TABLE {name}")) {
+                Ok(()) => removed.push(name),
+                Err(error) if matches!(code(&error), Some(NO_SUCH_TABLE | 1051)) => (),
+                Err(error) => return Err(asked(&error)),
+            }
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_its_key_in_every_column_and_three_fit_into_no_page() {
+        let mut text = String::new();
+        pair(7, 12_345, column_chars(16_384), &mut text);
+        let (data, spacer) = text.strip_prefix('(').unwrap().strip_suffix("),").unwrap().split_once("),(").unwrap();
+        let fields: Vec<&str> = data.split(',').collect();
+        assert_eq!((fields.len(), fields[0], fields[1]), (COLUMNS + 2, "14", "12345"));
+        assert!(fields[2..].iter().all(|field| field.ends_with("r12345'") && field.len() == 420 + 2));
+        let spaced: Vec<&str> = spacer.split(',').collect();
+        assert_eq!((spaced.len(), &spaced[..3]), (COLUMNS + 2, &["15", "NULL", "NULL"][..]));
+        assert_eq!(spaced.iter().filter(|field| **field == "NULL").count(), COLUMNS);
+        for page in [4096, 8192, 16_384, 32_768] {
+            // Header of 5, lengths of 1 or 2 a column, bits of NULL, place, key, transaction and roll pointer.
+            let long = |columns: usize| columns * (column_chars(page) + 1 + usize::from(page > 8192)) + 5 + 3 + 29;
+            let room = page as usize - 132;
+            assert!(long(COLUMNS) <= room / 2, "{page}: a row is too long");
+            assert!(2 * long(COLUMNS) + long(2) - 8 > room, "{page}: three rows fit");
+        }
+    }
+
+    #[test]
+    fn chunks_hold_every_row_once() {
+        let tables = Tables { schemas: 2, scale: 2500, scan_blocks: 100, block: 16_384 };
+        let chunks = all_chunks(tables);
+        assert_eq!(chunks.iter().map(Chunk::rows).sum::<u64>(), 2 * 2600);
+        assert_eq!(chunks.len(), 2 * 3 + 2);
+        assert_eq!(chunks[2], Chunk { table: "rigel_blocks_1".into(), first: 2048, end: 2500, of: 2500 });
+    }
+
+    #[test]
+    fn the_manifest_is_removed_last() {
+        let names = names(Tables { schemas: 1, scale: 1000, scan_blocks: 1, block: 16_384 });
+        assert_eq!(names, ["rigel_blocks_1", "rigel_scan_1", "rigel_chunks", "rigel_manifest"]);
+    }
+}

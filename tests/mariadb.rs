@@ -1,0 +1,272 @@
+//! `MariaDB` as a target: one row a page, loads that are gone on with, runs that count right, nothing of others touched.
+//!
+//! Each test starts a server of its own on a socket, below the build's folder, and removes it.
+
+mod common;
+
+use common::{Missing, Place, need, rigel, test, text, wait_until};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use rigel::model::{Kind, ServerSample};
+use rigel::record::journal;
+use rigel::record::{End, PointRecord};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A server with an empty data directory, ended and removed when it is dropped.
+struct Server {
+    child: Child,
+    place: Place,
+}
+
+impl Server {
+    fn start(name: &str) -> Result<Self, Missing> {
+        let place = Place::new(&format!("mariadb-{name}"));
+        let (data, socket) = (place.0.join("data"), place.0.join("socket"));
+        // The kernel allows 107 bytes for a socket's path.
+        if text(&socket).len() > 107 {
+            return Err(Missing(format!("'{}' is too long for a socket", socket.display())));
+        }
+        // The server refuses to be root.
+        let is_root = rustix::process::getuid().is_root();
+        let user = if is_root { "mysql".to_string() } else { need("id", &["-un"])? };
+        if is_root {
+            need("chown", &["mysql", text(&place.0)])?;
+        }
+        let (user, data) = (format!("--user={user}"), format!("--datadir={}", data.display()));
+        let install = ["--no-defaults", &user, &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
+        need("mariadb-install-db", &install)?;
+        let log = std::fs::File::create(place.0.join("log")).unwrap();
+        let child = Command::new("mariadbd")
+            .args(["--no-defaults", &user, &data, "--skip-networking", "--innodb-buffer-pool-size=8M"])
+            .arg(format!("--socket={}", socket.display()))
+            .args(["--innodb-flush-method=O_DIRECT", "--performance-schema=ON", "--max-statement-time=0"])
+            .args(["--performance-schema-consumer-events-waits-current=ON"])
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|error| Missing(format!("mariadbd: {error}")))?;
+        let server = Self { child, place };
+        wait_until("the server answers", || server.try_connect(None).is_ok());
+        server.execute(None, "CREATE DATABASE shop");
+        Ok(server)
+    }
+
+    fn try_connect(&self, database: Option<&str>) -> mysql::Result<Conn> {
+        let socket = text(&self.place.0.join("socket")).to_string();
+        Conn::new(OptsBuilder::new().user(Some("root")).db_name(database).socket(Some(socket)))
+    }
+
+    fn connect(&self) -> Conn {
+        self.try_connect(Some("shop")).unwrap()
+    }
+
+    fn execute(&self, database: Option<&str>, statement: &str) {
+        self.try_connect(database).unwrap().query_drop(statement).unwrap();
+    }
+
+    fn number(&self, query: &str) -> u64 {
+        self.connect().query_first(query).unwrap().unwrap()
+    }
+
+    fn tables(&self) -> Vec<String> {
+        self.connect().query("SHOW TABLES").unwrap()
+    }
+
+    fn url(&self, user: &str, database: &str) -> String {
+        format!("mysql://{user}@localhost/{database}?socket={}", text(&self.place.0.join("socket")))
+    }
+
+    /// `rigel sql` with these arguments, of which the second is the URL.
+    fn sql(&self, verb: &str, arguments: &str) -> Command {
+        rigel(&self.place, &format!("sql {verb} {} {arguments}", self.url("root", "shop")))
+    }
+
+    fn done(&self, verb: &str, arguments: &str) -> Output {
+        let output = self.sql(verb, arguments).output().unwrap();
+        assert!(output.status.success(), "{verb} {arguments}: {output:?}");
+        output
+    }
+
+    fn refused(&self, verb: &str, arguments: &str, status: i32, words: &str) {
+        let output = self.sql(verb, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(status) && said.contains(words), "{output:?}");
+    }
+
+    /// The only point of a run with these arguments.
+    fn point(&self, name: &str, arguments: &str) -> PointRecord {
+        self.done("run", &format!("--warm-up 0s --no-progress --out {name} {arguments}"));
+        journal::read(&self.place.0.join(name)).unwrap().points.remove(0)
+    }
+
+    fn leaf_pages(&self, table: &str) -> u64 {
+        self.number(&format!(
+            "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = 'shop' AND table_name = '{table}' \
+             AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
+        ))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Operations of a kind that did what was asked; every other one fails the test.
+fn done(point: &PointRecord, kind: Kind) -> u64 {
+    let Some(total) = point.streams[0].kinds.iter().find(|record| record.kind == kind).map(|record| record.total())
+    else {
+        return 0;
+    };
+    assert!(total.failed.is_empty(), "{:?}", total.failed);
+    total.done
+}
+
+/// What the server counted from the first sample to the last.
+fn counted(point: &PointRecord, counter: impl Fn(&ServerSample) -> Option<u64>) -> u64 {
+    let samples: Vec<_> = point.samples.iter().filter_map(|sample| sample.server.as_deref()).collect();
+    counter(samples.last().unwrap()).unwrap() - counter(samples[0]).unwrap()
+}
+
+const SIZE: &str = "-s 2 --scale 2000 --scan-table 100";
+
+#[test]
+fn a_page_holds_one_row_and_a_run_counts_them() {
+    test("a_page_holds_one_row_and_a_run_counts_them", || {
+        let server = Server::start("rows")?;
+        server.execute(Some("shop"), "CREATE TABLE orders (id INT PRIMARY KEY)");
+        let said = server.done("load", SIZE);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("loaded: 4200 rows in 42"), "{said:?}");
+        for table in ["rigel_blocks_1", "rigel_blocks_2"] {
+            assert!((2000..=2022).contains(&server.leaf_pages(table)), "{}", server.leaf_pages(table));
+            let (least, most): (u64, u64) = server
+                .connect()
+                .query_first(format!("SELECT MIN(id), MAX(id) FROM {table} WHERE c1 IS NOT NULL"))
+                .unwrap()
+                .unwrap();
+            assert_eq!((least, most), (0, 1999));
+        }
+        reads_are_as_many_pages(&server);
+        updates_are_as_many_rows(&server);
+        let removed = server.done("drop", "");
+        assert_eq!(String::from_utf8_lossy(&removed.stdout).lines().count(), 6, "{removed:?}");
+        assert_eq!(server.tables(), ["orders"]);
+        let nothing = server.done("drop", "");
+        assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing of ours"), "{nothing:?}");
+        Ok(())
+    });
+}
+
+fn reads_are_as_many_pages(server: &Server) {
+    let point = server.point("reads", "-t 2 --work-loop 200 --work-unit 20");
+    assert_eq!((&point.end, done(&point, Kind::Read)), (&End::Complete, 800));
+    // The pool has room for an eighth of the tables, and the upper pages of the index are in it.
+    let physical = counted(&point, |sample| sample.physical);
+    assert!((8_000..=17_000).contains(&physical), "{physical} pages for 16,000 rows");
+    let storage = counted(&point, |sample| sample.storage_read);
+    assert!(storage.abs_diff(physical * 16_384) <= storage / 50, "{storage} bytes for {physical} pages");
+    assert!(counted(&point, |sample| sample.read_time.map(|time| time.0)) > 0);
+    let mut waits = point.samples.last().unwrap().server.as_ref().unwrap().waits.clone();
+    assert!(waits.remove("io/file/innodb/innodb_data_file").is_some() || !waits.is_empty(), "nothing was seen");
+    let scans = server.point("scans", "-t 1 --work-loop 4 --scan 100%");
+    assert_eq!(done(&scans, Kind::Scan), 8);
+}
+
+fn updates_are_as_many_rows(server: &Server) {
+    let before: u64 = server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1");
+    let point = server.point("updates", "-t 2 --work-loop 50 --work-unit 16 --update 50%");
+    assert_eq!((done(&point, Kind::Read), done(&point, Kind::Write)), (100, 100));
+    assert_eq!(counted(&point, |sample| sample.commits), 100);
+    assert!(counted(&point, |sample| sample.log_bytes) > 100 * 16 * 420);
+    assert_ne!(server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1"), before);
+    // As long as it was: no page was split.
+    assert!(server.number("SELECT MIN(LENGTH(c1) + LENGTH(c19)) FROM rigel_blocks_2 WHERE id IS NOT NULL") == 840);
+    let heavy = server.point("heavy", "-t 1 --work-loop 5 --work-unit 4 --update 100% --redo-stress heavy");
+    assert_eq!(done(&heavy, Kind::Write), 10);
+}
+
+#[test]
+fn a_load_that_was_killed_is_gone_on_with() {
+    test("a_load_that_was_killed_is_gone_on_with", || {
+        let server = Server::start("killed")?;
+        let size = "--scale 12000 --scan-table 10 --load-degree 2";
+        let mut child = server.sql("load", size).stderr(Stdio::null()).spawn().unwrap();
+        let chunks = "SELECT COUNT(*) FROM information_schema.TABLES t WHERE t.TABLE_NAME = 'rigel_scan_1'";
+        wait_until("the tables are made", || server.number(chunks) > 0);
+        wait_until("two chunks are there", || server.number("SELECT COUNT(*) FROM rigel_chunks") >= 2);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let before = server.number("SELECT COUNT(*) FROM rigel_chunks");
+        assert!(before < 13, "the load was done before it was killed");
+        server.refused("run", "--run-time 1s", 2, "has no tables of ours, or not all of them");
+        server.refused("load", "--scale 3000", 2, "12000 rows");
+        server.done("load", size);
+        assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
+        assert_eq!(server.number("SELECT COUNT(DISTINCT id) FROM rigel_blocks_1 FORCE INDEX (id)"), 12_000);
+        assert!((12_000..=12_122).contains(&server.leaf_pages("rigel_blocks_1")));
+        // A second load of what is there changes nothing.
+        server.done("load", size);
+        assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
+    test("what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said", || {
+        let server = Server::start("guards")?;
+        server.execute(Some("shop"), "CREATE TABLE rigel_manifest (maker TEXT) COMMENT 'mine'");
+        for (verb, arguments) in [("load", SIZE), ("run", "--run-time 1s"), ("drop", "")] {
+            server.refused(verb, arguments, 2, "rigel_manifest that was not made by rigel sql load");
+        }
+        server.execute(Some("shop"), "RENAME TABLE rigel_manifest TO rigel_scan_2");
+        server.refused("load", SIZE, 2, "rigel_scan_2 that was not made by rigel sql load");
+        assert_eq!(server.tables(), ["rigel_scan_2"]);
+
+        server.execute(None, "CREATE USER ana@localhost IDENTIFIED BY 'right'");
+        let run = |password: Option<&str>, database: &str| {
+            let mut command = rigel(&server.place, &format!("sql drop {}", server.url("ana", database)));
+            let command = command.env_remove("MYSQL_PWD").stdin(Stdio::null());
+            let output = password.map_or(&mut *command, |word| command.env("MYSQL_PWD", word)).output().unwrap();
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        assert!(run(Some("wrong"), "shop").contains("does not accept the password"), "{}", run(Some("wrong"), "shop"));
+        assert!(run(None, "shop").contains("MYSQL_PWD"), "{}", run(None, "shop"));
+        assert!(run(Some("right"), "shop").contains("give this user rights"), "{}", run(Some("right"), "shop"));
+
+        // A database that is not there is made by a load, and stays.
+        let load = format!("sql load {} --scale 1000 --scan-table 1", server.url("root", "new"));
+        assert!(rigel(&server.place, &load).output().unwrap().status.success());
+        let drop = format!("sql drop {}", server.url("root", "new"));
+        assert!(rigel(&server.place, &drop).output().unwrap().status.success());
+        let left: Vec<String> = server.try_connect(Some("new")).unwrap().query("SHOW TABLES").unwrap();
+        assert!(left.is_empty(), "{left:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_server_that_is_killed_breaks_the_run_and_what_was_measured_stays() {
+    test("a_server_that_is_killed_breaks_the_run_and_what_was_measured_stays", || {
+        let mut server = Server::start("broken")?;
+        server.done("load", "--scale 1000 --scan-table 1");
+        let run = server.sql("run", "-t 2 --run-time 60s --warm-up 0s --no-progress --out run");
+        let mut run = { run }.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        wait_until("sessions read", || server.number("SELECT COUNT(*) FROM information_schema.PROCESSLIST") >= 4);
+        // A second or two of the run, so that there is something to keep.
+        common::wait(2500);
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        wait_until("the run is over", || run.try_wait().unwrap().is_some());
+        let output = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1), "{output:?}");
+        let point = journal::read(&server.place.0.join("run")).unwrap().points.remove(0);
+        assert!(matches!(&point.end, End::Broken(why) if why.contains("the connection was lost")), "{:?}", point.end);
+        assert!(done(&point, Kind::Read) > 0, "{said}");
+        Ok(())
+    });
+}
