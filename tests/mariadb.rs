@@ -33,11 +33,13 @@ impl Server {
             need("chown", &["mysql", text(&place.0)])?;
         }
         let (user, data) = (format!("--user={user}"), format!("--datadir={}", data.display()));
-        let install = ["--no-defaults", &user, &data, "--auth-root-authentication-method=normal", "--skip-test-db"];
+        // Servers that start at the same time would take each other's temporary tables away.
+        let temporary = format!("--tmpdir={}", place.0.display());
+        let install = ["--no-defaults", &user, &data, &temporary, "--auth-root-authentication-method=normal"];
         need("mariadb-install-db", &install)?;
         let log = std::fs::File::create(place.0.join("log")).unwrap();
         let child = Command::new("mariadbd")
-            .args(["--no-defaults", &user, &data, "--skip-networking", "--innodb-buffer-pool-size=8M"])
+            .args(["--no-defaults", &user, &data, &temporary, "--skip-networking", "--innodb-buffer-pool-size=8M"])
             .arg(format!("--socket={}", socket.display()))
             .args(["--innodb-flush-method=O_DIRECT", "--performance-schema=ON", "--max-statement-time=0"])
             .args(["--performance-schema-consumer-events-waits-current=ON"])
@@ -229,8 +231,11 @@ fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
         server.execute(None, "CREATE USER ana@localhost IDENTIFIED BY 'right'");
         let run = |password: Option<&str>, database: &str| {
             let mut command = rigel(&server.place, &format!("sql drop {}", server.url("ana", database)));
-            let command = command.env_remove("MYSQL_PWD").stdin(Stdio::null());
-            let output = password.map_or(&mut *command, |word| command.env("MYSQL_PWD", word)).output().unwrap();
+            command.env_remove("MYSQL_PWD").stdin(Stdio::null());
+            if let Some(word) = password {
+                command.env("MYSQL_PWD", word);
+            }
+            let output = command.output().unwrap();
             String::from_utf8_lossy(&output.stderr).into_owned()
         };
         assert!(run(Some("wrong"), "shop").contains("does not accept the password"), "{}", run(Some("wrong"), "shop"));

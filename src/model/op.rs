@@ -112,6 +112,7 @@ fn state_in_words(code: &str) -> &'static str {
         "53200" => " (out of memory)",
         "55P03" => " (lock not available)",
         "57014" => " (statement timeout)",
+        "70100" => " (statement ended: timeout or KILL)",
         "58030" => " (I/O error)",
         "XX001" => " (data corrupted)",
         _ => "",

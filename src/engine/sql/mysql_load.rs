@@ -76,7 +76,7 @@ fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, 
         Some(comment) if comment != MAKER => return Err(not_ours(address, MANIFEST)),
         Some(_) => (),
     }
-    let text = format!("SELECT schemas, scale, scan_blocks, block, loaded FROM {MANIFEST} WHERE maker = '{MAKER}'");
+    let text = format!("SELECT `schemas`, scale, scan_blocks, block, loaded FROM {MANIFEST} WHERE maker = '{MAKER}'");
     let row: Option<(u32, u64, u64, u32, bool)> =
         connection.query_first(text).map_err(|error| failed(address, "tell which tables it has", &error))?;
     Ok(row.map(|(schemas, scale, scan_blocks, block, loaded)| (Tables { schemas, scale, scan_blocks, block }, loaded)))
@@ -206,7 +206,7 @@ fn make(
     let mut step = |text: &str| connection.query_drop(text).map_err(|error| failed(address, "make the tables", &error));
     if !is_known {
         step(&format!(
-            "CREATE TABLE IF NOT EXISTS {MANIFEST} (maker VARCHAR(64) PRIMARY KEY, schemas BIGINT UNSIGNED, \
+            "CREATE TABLE IF NOT EXISTS {MANIFEST} (maker VARCHAR(64) PRIMARY KEY, `schemas` BIGINT UNSIGNED, \
              scale BIGINT UNSIGNED, scan_blocks BIGINT UNSIGNED, block BIGINT UNSIGNED, loaded BOOLEAN) \
              ENGINE=InnoDB DEFAULT CHARACTER SET ascii COMMENT='{MAKER}'"
         ))?;
@@ -356,18 +356,21 @@ fn insert(connection: &mut Conn, chunk: &Chunk, chars: usize, bytes: usize) -> R
     transaction.commit()
 }
 
-/// The row with key `id` and the short one after it, which keeps the next from coming into the same page. Both counted
-/// in `place`: the short one has no key, so none asks for it, and nothing in `c1`, so no count has it.
+/// The row with key `id` and the short one before it, which keeps it out of the page of the row before. Both counted in
+/// `place`: the short one has no key, so none asks for it, and nothing in `c1`, so no count has it.
+///
+/// It comes first because another loader may already be at work on what follows: at no time then do two long rows
+/// meet. Where they do, the server splits pages in such a way that all that follows is one row to a page, short or long.
 fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
-    let filled = |text: &mut String| {
-        let digits = id.to_string();
-        let _ = write!(text, ",'{digits:r>chars$}'");
+    let digits = id.to_string();
+    let columns = |text: &mut String, count: usize| {
+        (0..count).for_each(|_| write!(text, ",'{digits:r>chars$}'").expect("memory takes all"));
     };
-    let _ = write!(text, "({},{id}", place * 2);
-    (0..COLUMNS).for_each(|_| filled(text));
-    let _ = write!(text, "),({},NULL,NULL", place * 2 + 1);
-    (0..2).for_each(|_| filled(text));
+    let _ = write!(text, "({},NULL,NULL", place * 2);
+    columns(text, 2);
     (3..COLUMNS).for_each(|_| text.push_str(",NULL"));
+    let _ = write!(text, "),({},{id}", place * 2 + 1);
+    columns(text, COLUMNS);
     text.push_str("),");
 }
 
@@ -457,18 +460,20 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
 /// one percent more than there are rows. Where this user may not see it, the size of the table, in which there are
 /// pages above the rows and pages set aside.
 fn pages(connection: &mut Conn, address: &Address, name: &str, rows: u64, page: u32) -> Result<(u64, u64), Error> {
-    // Two pages begin and end a chunk.
-    let most = rows + rows / 100 + 2;
-    let leaves: Result<Option<u64>, mysql::Error> = connection.exec_first(
-        "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = DATABASE() AND table_name = ? \
-         AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'",
-        (name,),
-    );
-    if let Ok(Some(leaves)) = leaves {
-        return Ok((leaves, most));
-    }
     // As many as the server may set aside for a table ahead of its rows.
     const AHEAD: u64 = 512;
+    // Below so many pages a table gets them one by one, and the server's count of leaves cannot be relied upon: its
+    // count of all pages can.
+    const SINGLE: u64 = 30;
+    let (told, most) = if rows < SINGLE { ("size", rows + 2) } else { ("n_leaf_pages", rows + rows / 100 + 2) };
+    let count: Result<Option<u64>, mysql::Error> = connection.exec_first(
+        "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = DATABASE() AND table_name = ? \
+         AND index_name = 'PRIMARY' AND stat_name = ?",
+        (name, told),
+    );
+    if let Ok(Some(count)) = count {
+        return Ok((count, most));
+    }
     let bytes: Option<u64> = connection
         .exec_first(
             "SELECT DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
@@ -517,13 +522,13 @@ mod tests {
     fn a_row_has_its_key_in_every_column_and_three_fit_into_no_page() {
         let mut text = String::new();
         pair(7, 12_345, column_chars(16_384), &mut text);
-        let (data, spacer) = text.strip_prefix('(').unwrap().strip_suffix("),").unwrap().split_once("),(").unwrap();
+        let (spacer, data) = text.strip_prefix('(').unwrap().strip_suffix("),").unwrap().split_once("),(").unwrap();
         let fields: Vec<&str> = data.split(',').collect();
-        assert_eq!((fields.len(), fields[0], fields[1]), (COLUMNS + 2, "14", "12345"));
+        assert_eq!((fields.len(), fields[0], fields[1]), (COLUMNS + 2, "15", "12345"));
         assert!(fields[2..].iter().all(|field| field.ends_with("r12345'") && field.len() == 420 + 2));
-        let spaced: Vec<&str> = spacer.split(',').collect();
-        assert_eq!((spaced.len(), &spaced[..3]), (COLUMNS + 2, &["15", "NULL", "NULL"][..]));
-        assert_eq!(spaced.iter().filter(|field| **field == "NULL").count(), COLUMNS);
+        let short: Vec<&str> = spacer.split(',').collect();
+        assert_eq!((short.len(), &short[..3]), (COLUMNS + 2, &["14", "NULL", "NULL"][..]));
+        assert_eq!(short.iter().filter(|field| **field == "NULL").count(), COLUMNS);
         for page in [4096, 8192, 16_384, 32_768] {
             // Header of 5, lengths of 1 or 2 a column, bits of NULL, place, key, transaction and roll pointer.
             let long = |columns: usize| columns * (column_chars(page) + 1 + usize::from(page > 8192)) + 5 + 3 + 29;
