@@ -119,10 +119,7 @@ impl Drop for Server {
 
 /// Operations of a kind that did what was asked; every other one fails the test.
 fn done(point: &PointRecord, kind: Kind) -> u64 {
-    let Some(total) = point.streams[0].kinds.iter().find(|record| record.kind == kind).map(|record| record.total())
-    else {
-        return 0;
-    };
+    let Some(total) = point.streams[0].total_of(kind) else { return 0 };
     assert!(total.failed.is_empty(), "{:?}", total.failed);
     total.done
 }
@@ -173,8 +170,21 @@ fn reads_are_as_many_pages(server: &Server) {
     assert!(counted(&point, |sample| sample.read_time.map(|time| time.0)) > 0);
     let mut waits = point.samples.last().unwrap().server.as_ref().unwrap().waits.clone();
     assert!(waits.remove("io/file/innodb/innodb_data_file").is_some() || !waits.is_empty(), "nothing was seen");
+    one_row_is_one_page(server);
     let scans = server.point("scans", "-t 1 --work-loop 4 --scan 100%");
     assert_eq!(done(&scans, Kind::Scan), 8);
+}
+
+/// A statement that also looked at the row after its last one would read two pages.
+fn one_row_is_one_page(server: &Server) {
+    let history = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS \
+                   WHERE VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
+    wait_until("the server has cleaned up after the load", || {
+        server.connect().query_first::<f64, _>(history).unwrap().unwrap() < 1.0
+    });
+    let point = server.point("single", "-t 2 --work-loop 500 --work-unit 1");
+    let physical = counted(&point, |sample| sample.physical);
+    assert!((1000..=2600).contains(&physical), "{physical} pages for {} rows", done(&point, Kind::Read));
 }
 
 fn updates_are_as_many_rows(server: &Server) {
