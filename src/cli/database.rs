@@ -53,7 +53,8 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
         return first_line(path).map(Some);
     }
     let variable = if access.dbms() == Dbms::Postgres { "PGPASSWORD" } else { "MYSQL_PWD" };
-    if let Ok(password) = std::env::var(variable) {
+    // An empty one is none, as libpq has it.
+    if let Some(password) = std::env::var(variable).ok().filter(|password| !password.is_empty()) {
         return Ok(Some(Secret::new(password)));
     }
     if access.dbms() != Dbms::Postgres {

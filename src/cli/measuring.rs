@@ -20,8 +20,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a run that is gone on with has from its beginning.
 const RESUMED: [&str; 9] =
@@ -362,13 +362,20 @@ pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The flag that Ctrl-C and SIGTERM set. A second Ctrl-C ends the process at once.
+/// The flag that Ctrl-C and SIGTERM set: one for the whole process, so that no signal between two steps of a verb is
+/// lost. A second Ctrl-C ends the process at once.
 pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut known = STOP.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(stop) = known.as_ref() {
+        return Ok(Arc::clone(stop));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
     signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
+    *known = Some(Arc::clone(&stop));
     Ok(stop)
 }

@@ -166,19 +166,19 @@ struct LoadArgs {
     /// The databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
+    /// Shows no progress
+    #[arg(long)]
+    no_progress: bool,
     #[command(flatten)]
     password: PasswordArgs,
     #[command(flatten)]
     tables: TablesArgs,
     /// Reads the sizes from a slob.conf or pgio.conf; options have the last word
-    #[command(flatten)]
-    work: WorkArgs,
+    #[arg(long, value_name = "FILE")]
+    conf: Option<PathBuf>,
     /// The tablespace to make them in [default: the database's]
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
-    /// Shows no progress
-    #[arg(long)]
-    no_progress: bool,
 }
 
 /// Removes what load made, and nothing else
@@ -210,7 +210,7 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
 }
 
 fn load(args: &LoadArgs) -> Result<u8, Error> {
-    let settings = args.tables.or(args.work.settings()?)?;
+    let settings = args.tables.or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
     let access = database::access(&args.urls, &args.password)?;
     let request = LoadRequest {
         tables: sql_args::tables(&settings, access.dbms())?,

@@ -73,6 +73,11 @@ pub(super) struct TablesArgs {
 }
 
 impl WorkArgs {
+    /// What a file says, without options.
+    pub(super) fn of_file(conf: Option<PathBuf>) -> Self {
+        Self { conf, ..Self::default() }
+    }
+
     /// What the file and the options say together. What a user of the file's kit should know is told.
     pub(super) fn settings(&self) -> Result<Settings, Error> {
         let asked = Settings {

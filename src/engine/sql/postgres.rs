@@ -74,7 +74,12 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let code = error.code().map(postgres::error::SqlState::code);
     let (what, cure) = match code {
         Some("28P01" | "28000") if with_password => {
-            ("does not accept the password".to_string(), "see that user and password are right".to_string())
+            (
+                format!("does not accept the password of {}", address.user),
+                "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
+                 in ~/.pgpass"
+                    .to_string(),
+            )
         }
         Some("28P01" | "28000") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
         None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
