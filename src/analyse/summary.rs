@@ -6,7 +6,7 @@
 use super::confidence::{Confidence, Estimate, Within};
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
-use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample, Step};
+use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until};
 use crate::record::{End, Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -447,6 +447,10 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     let idle = |at: &usize| stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0));
     let whole = record.whole_windows();
     let edge = edge + (0..whole).take_while(idle).count() as f64 / whole.max(1) as f64;
+    // Sessions that pause, and those through with their share of fixed work before others, have nothing outstanding.
+    let pauses = stream.and_then(|stream| stream.sql).is_some_and(|work| work.think.is_some())
+        || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_)));
+    let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
     if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::doubt(
             "littles-law",
@@ -536,7 +540,7 @@ fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Coordinates, Outcome};
+    use crate::model::{Coordinates, Outcome, SqlWork, Tables, Think};
     use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times, Window};
 
     /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
@@ -612,6 +616,18 @@ mod tests {
         let mut record = record();
         record.streams[0].loads = vec![Load::Closed { depth: 2 }];
         assert_eq!(names(&record), ["littles-law"]);
+    }
+
+    #[test]
+    fn sessions_that_pause_have_less_outstanding() {
+        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 0, block: 8192 };
+        let think = Some(Think { every: 1, least: Nanos(1), most: Nanos(1) });
+        let mut record = record();
+        record.streams[0].sql = Some(SqlWork { think, ..SqlWork::reads(tables) });
+        record.streams[0].loads = vec![Load::Closed { depth: 2 }];
+        assert!(!names(&record).contains(&"littles-law".to_string()));
+        record.streams[0].kinds[0].windows.iter_mut().for_each(|window| window.response.sum *= 4);
+        assert!(names(&record).contains(&"littles-law".to_string()));
     }
 
     #[test]

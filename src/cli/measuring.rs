@@ -342,12 +342,20 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
         End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
         _ => None,
     });
-    let verb = Search::of(&run.header.plan).map_or("calibrate", |search| search.verb());
+    let verb = match Search::of(&run.header.plan) {
+        Some(Search::Sql(_)) => "sql run",
+        search => search.map_or("calibrate", |search| search.verb()),
+    };
+    let is_gone = matches!(&run.header.target, Target::Sql(SqlTarget { private_in: Some(_), .. }));
     if stopped || broken.is_some() || points.is_empty() {
         let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));
         return Err(Error::failed(
             format!("the run ended {why}"),
-            format!("go on with it by `rigel {verb} --resume {}`", directory.display()),
+            if is_gone {
+                "its server is gone with it: begin another run".to_string()
+            } else {
+                format!("go on with it by `rigel {verb} --resume {}`", directory.display())
+            },
         ));
     }
     refuse_failed(&points)

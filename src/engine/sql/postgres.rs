@@ -73,14 +73,12 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let said = in_words(error);
     let code = error.code().map(postgres::error::SqlState::code);
     let (what, cure) = match code {
-        Some("28P01" | "28000") if with_password => {
-            (
-                format!("does not accept the password of {}", address.user),
-                "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
+        Some("28P01" | "28000") if with_password => (
+            format!("does not accept the password of {}", address.user),
+            "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
                  in ~/.pgpass"
-                    .to_string(),
-            )
-        }
+                .to_string(),
+        ),
         Some("28P01" | "28000") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
         None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
         Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),

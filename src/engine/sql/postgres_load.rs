@@ -215,10 +215,9 @@ fn reclaim(client: &mut Client, address: &Address, missing: &[Chunk]) -> Result<
     let tables: BTreeSet<&str> = missing.iter().map(|chunk| chunk.table.as_str()).collect();
     for table in tables {
         // The lock is granted when sessions of that load are gone, whose client may be dead for a moment only.
-        for statement in [
-            format!("BEGIN; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"),
-            format!("VACUUM {SCHEMA}.{table}"),
-        ] {
+        for statement in
+            [format!("BEGIN; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"), format!("VACUUM {SCHEMA}.{table}")]
+        {
             client
                 .batch_execute(&statement)
                 .map_err(|error| failed(address, "make room for the rows that are missing", &error))?;

@@ -2,12 +2,14 @@
 
 use super::access::{Address, Tls};
 use crate::model::Error;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What rustls needs to speak to `address`.
@@ -19,7 +21,8 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull);
     // As libpq has it: naming a file of authorities asks for a certificate of theirs.
     let verifier: Arc<dyn ServerCertVerifier> = if wants_authority || address.authorities.is_some() {
-        let roots = Arc::new(roots(address)?);
+        let known = certificates(address)?;
+        let roots = Arc::new(roots(address, &known)?);
         let full = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let inner = full.map_err(|error| {
             Error::failed(
@@ -27,7 +30,7 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
                 "see that the file named by sslrootcert holds them in PEM",
             )
         })?;
-        if address.tls == Tls::VerifyFull { inner } else { Arc::new(AnyName(inner)) }
+        Arc::new(Trusted { inner, known, any_name: address.tls != Tls::VerifyFull })
     } else {
         Arc::new(AnyCertificate(provider.clone()))
     };
@@ -36,7 +39,23 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-fn roots(address: &Address) -> Result<RootCertStore, Error> {
+/// The certificates in the file that the user named; none if he named none.
+fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let Some(path) = &address.authorities else { return Ok(Vec::new()) };
+    let unusable = |why: String| unusable(path, &why);
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
+    let known: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|error| unusable(error.to_string()))?;
+    if known.is_empty() { Err(unusable("it holds no certificate".into())) } else { Ok(known) }
+}
+
+fn unusable(path: &Path, why: &str) -> Error {
+    Error::asked(
+        format!("sslrootcert '{}' cannot be used: {why}", path.display()),
+        "name a file of certificates in PEM",
+    )
+}
+
+fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     let Some(path) = &address.authorities else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -49,18 +68,10 @@ fn roots(address: &Address) -> Result<RootCertStore, Error> {
             Ok(roots)
         };
     };
-    let unusable = |why: String| {
-        Error::asked(
-            format!("sslrootcert '{}' cannot be used: {why}", path.display()),
-            "name a file of certificates in PEM",
-        )
-    };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+    for certificate in known {
+        roots.add(certificate.clone()).map_err(|error| unusable(path, &error.to_string()))?;
     }
-    if roots.is_empty() { Err(unusable("it holds no certificate".into())) } else { Ok(roots) }
+    Ok(roots)
 }
 
 /// Takes any certificate: the connection is encrypted, and nobody knows to whom.
@@ -112,11 +123,17 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// Wants a certificate of a known authority, made out to whomever.
+/// Wants a certificate of a known authority, or one that is itself in the file of authorities, as those are that
+/// servers sign for themselves.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Trusted {
+    inner: Arc<WebPkiServerVerifier>,
+    known: Vec<CertificateDer<'static>>,
+    /// Made out to whomever.
+    any_name: bool,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Trusted {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -125,11 +142,18 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+        // A certificate for signing others, as `openssl req -x509` makes them, is otherwise refused as a server's.
+        if self.known.iter().any(|known| known == certificate) {
+            if !self.any_name {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            }
+            return Ok(ServerCertVerified::assertion());
+        }
+        match self.inner.verify_server_cert(certificate, chain, name, ocsp, now) {
             // The name is looked at last, after the chain was found good.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
             other => other,
         }
     }
@@ -140,7 +164,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        self.inner.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -149,10 +173,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        self.inner.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.inner.supported_verify_schemes()
     }
 }

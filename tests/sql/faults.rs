@@ -1,0 +1,141 @@
+//! What goes wrong: each ends with its name and a cure, and what was measured before is kept.
+
+use super::common::{self, Place, test, wait_until};
+use super::{begun, client, ends, lines, number, postgres_15, postgres_18, program, said, serve};
+use rigel::record::{End, journal};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::AtomicBool;
+
+#[test]
+fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
+    test("a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back", || {
+        let place = Place::new("sql-crash");
+        let mut server = serve(&postgres_18()?, &place, &[]);
+        let url = server.url().to_string();
+        ends(&place, &format!("sql load {url} --scale 2000"), 0);
+        // Loaded by one server, and measured on the next.
+        server.restart(&AtomicBool::new(false)).unwrap();
+        let child = begun(&place, &format!("sql run {url} -t 2 --run-time 3s --warm-up 0s --no-progress --out run"));
+        wait_until("it measures", || lines(&place.0.join("run")) > 0);
+        common::wait(700);
+        server.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let words = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("the run ended at ") && words.contains("the connection was lost"), "{words}");
+        assert!(words.contains("rigel sql run --resume run"), "{words}");
+        let run = journal::read(&place.0.join("run")).unwrap();
+        assert!(run.points.len() == 1 && matches!(run.points[0].end, End::Broken(_)), "{:?}", run.points);
+        assert!(run.points[0].streams[0].total().done > 0);
+        let gone = ends(&place, "sql run --resume run", 1);
+        assert!(gone.contains("cannot be reached") && gone.contains("see that the server runs there"), "{gone}");
+
+        server.restart(&AtomicBool::new(false)).unwrap();
+        ends(&place, "sql run --resume run", 0);
+        assert_eq!(journal::read(&place.0.join("run")).unwrap().complete().len(), 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_session_that_the_server_ends_ends_the_run() {
+    test("a_session_that_the_server_ends_ends_the_run", || {
+        let place = Place::new("sql-terminated");
+        let server = serve(&postgres_15()?, &place, &[]);
+        ends(&place, &format!("sql load {} --scale 2000", server.url()), 0);
+        let line = format!("sql run {} -t 2 --run-time 30s --warm-up 0s --no-progress --out run", server.url());
+        let child = begun(&place, &line);
+        let mut database = client(server.url());
+        wait_until("it measures", || lines(&place.0.join("run")) > 0);
+        wait_until("a session is ended", || {
+            let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
+                       WHERE application_name LIKE 'rigel-%' AND application_name NOT LIKE '%-monitor' LIMIT 1) a";
+            number(&mut database, one) == 1
+        });
+        let output = child.wait_with_output().unwrap();
+        let words = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("terminating connection due to administrator command"), "{words}");
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    test("what_is_not_there_is_named", || {
+        let place = Place::new("sql-missing");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let url = server.url();
+        let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s"), 2);
+        assert!(words.contains("has no tables of ours") && words.contains("make them: rigel sql load"), "{words}");
+        let words = ends(&place, &format!("curve {url} --sessions 1"), 2);
+        assert!(words.contains("make them: rigel sql load"), "{words}");
+        ends(&place, &format!("sql load {url} --scale 2000 -s 2"), 0);
+        for (asked, told) in [("--scale 3000", "3000 blocks in each"), ("-s 3", "3 tables")] {
+            let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s {asked}"), 2);
+            assert!(words.contains(&format!("{told} are asked for")), "{words}");
+        }
+        let words = ends(&place, &format!("sql run {url} --work-unit 2001"), 2);
+        assert!(words.contains("an operation of 2001 rows does not fit"), "{words}");
+        let other = url.replace("/postgres", "/nowhere");
+        assert!(ends(&place, &format!("sql run {other}"), 1).contains("has no such database"));
+        // A table that is gone after all.
+        client(url).batch_execute("DROP TABLE rigel.blocks_1").unwrap();
+        let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s --no-progress"), 1);
+        assert!(words.contains("blocks_1") && words.contains("cure: "), "{words}");
+        server.stop().unwrap();
+        assert!(!place.0.read_dir().unwrap().flatten().any(|entry| entry.path().join("journal.jsonl").exists()));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
+    test("a_user_without_rights_needs_a_password_and_it_is_never_shown", || {
+        let place = Place::new("sql-password");
+        let server = serve(&postgres_15()?, &place, &[]);
+        let mut database = client(server.url());
+        database
+            .batch_execute(
+                "CREATE ROLE ana LOGIN PASSWORD 's3cret'; CREATE DATABASE shop; GRANT CREATE ON DATABASE shop TO ana",
+            )
+            .unwrap();
+        let rules = "local all rigel trust\nlocal all all scram-sha-256\n";
+        std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
+        database.batch_execute("SELECT pg_reload_conf()").unwrap();
+        let url = server.url().replace("rigel@", "ana@").replace("/postgres", "/shop");
+        wait_until("the rules hold", || postgres::Client::connect(&url, postgres::NoTls).is_err());
+
+        let load = format!("sql load {url} --scale 2000");
+        let words = ends(&place, &load, 1);
+        assert!(words.contains("wants a password") && words.contains("PGPASSWORD"), "{words}");
+        let wrong = program(&place, &load).env("PGPASSWORD", "wr0ng").output().unwrap();
+        let words = said(&wrong);
+        assert_eq!(wrong.status.code(), Some(1));
+        assert!(words.contains("does not accept the password of ana") && words.contains("PGPASSWORD"), "{words}");
+        assert!(!words.contains("wr0ng"), "{words}");
+        let inside = load.replace("ana@", "ana:s3cret@");
+        let words = ends(&place, &inside, 2);
+        assert!(words.contains("holds a password") && !words.contains("s3cret"), "{words}");
+
+        let by_environment = program(&place, &load).env("PGPASSWORD", "s3cret").output().unwrap();
+        assert!(by_environment.status.success(), "{by_environment:?}");
+        std::fs::write(place.0.join("password"), "s3cret\n").unwrap();
+        let line = "-t 1 --work-loop 20 --warm-up 0s --no-progress --password-file password --out run";
+        let by_file = program(&place, &format!("sql run {url} {line}")).output().unwrap();
+        assert!(by_file.status.success(), "{by_file:?}");
+        let record = std::fs::read_to_string(place.0.join("run/journal.jsonl")).unwrap();
+        assert!(!record.contains("s3cret") && record.contains("ana@"));
+        let pass = place.0.join("pass");
+        std::fs::write(&pass, "localhost:*:shop:ana:s3cret\n").unwrap();
+        let by_pass = |mode| {
+            std::fs::set_permissions(&pass, std::fs::Permissions::from_mode(mode)).unwrap();
+            program(&place, &format!("sql drop {url}")).env("PGPASSFILE", &pass).output().unwrap()
+        };
+        let open = by_pass(0o644);
+        let words = said(&open);
+        assert!(open.status.code() == Some(1) && words.contains("others may read it"), "{words}");
+        assert!(by_pass(0o600).status.success());
+        Ok(())
+    });
+}

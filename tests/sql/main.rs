@@ -1,0 +1,128 @@
+//! I/O through a real database: loaded, measured, removed, and what becomes of each fault.
+//!
+//! Every test has a private server of its own, of the oldest and the newest version that is supported, with tables of a
+//! few thousand rows. Nothing here asserts how fast anything is. Where a version is not installed the test says that it
+//! was skipped, and fails if `RIGEL_REQUIRE_ALL` is set.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod faults;
+mod load;
+mod mixes;
+mod private;
+mod reach;
+
+use common::{Missing, Place, rigel};
+use postgres::{Client, NoTls};
+use rigel::model::{Bytes, Dbms, MIB};
+use rigel::server::{Request, Server};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+
+fn with_programs(bin: PathBuf) -> Result<PathBuf, Missing> {
+    if bin.join("postgres").exists() {
+        Ok(bin)
+    } else {
+        Err(Missing(format!("{} has no postgres: scripts/setup.sh test brings it", bin.display())))
+    }
+}
+
+fn postgres_15() -> Result<PathBuf, Missing> {
+    with_programs("/usr/lib/postgresql/15/bin".into())
+}
+
+fn postgres_18() -> Result<PathBuf, Missing> {
+    with_programs(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin"))
+}
+
+/// A server in a folder of `place`, with a buffer cache smaller than any table here.
+fn serve(bin: &Path, place: &Place, settings: &[(&str, &str)]) -> Server {
+    let settings: Vec<(String, String)> =
+        settings.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
+    let request = Request {
+        dbms: Dbms::Postgres,
+        directory: &place.0,
+        bin: Some(bin),
+        buffer_cache: Bytes(4 * MIB),
+        sessions: 8,
+        settings: &settings,
+    };
+    Server::start(&request, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn client(url: &str) -> Client {
+    Client::connect(url, NoTls).unwrap()
+}
+
+/// The number that a statement gives.
+fn number(client: &mut Client, statement: &str) -> i64 {
+    client.query_one(&format!("SELECT ({statement})::bigint"), &[]).unwrap().get(0)
+}
+
+/// The program, knowing of no password but what the test gives it.
+fn program(place: &Place, line: &str) -> Command {
+    let mut command = rigel(place, line);
+    for name in ["PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGUSER"] {
+        command.env_remove(name);
+    }
+    command.env("HOME", &place.0).stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs the program, which must end with this status; answers what it said on stderr.
+#[track_caller]
+fn ends(place: &Place, line: &str, status: i32) -> String {
+    let output = program(place, line).output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{line}: {output:?}");
+    said(&output)
+}
+
+/// A run whose report is JSON.
+#[track_caller]
+fn measured(place: &Place, line: &str) -> Value {
+    let output = program(place, &format!("{line} --no-progress --json")).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("one document on stdout")
+}
+
+/// The program in the background.
+fn begun(place: &Place, line: &str) -> Child {
+    program(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success(), "kill -s {name}");
+}
+
+/// Lines of a journal that are whole.
+fn lines(run: &Path) -> usize {
+    std::fs::read_to_string(run.join("journal.jsonl")).map_or(0, |text| text.matches('\n').count())
+}
+
+/// A count of a report.
+#[track_caller]
+fn count(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The two counts of a witness.
+#[track_caller]
+fn witness(point: &Value, what: &str) -> (f64, f64) {
+    let witnesses = point["sql"]["witnesses"].as_array().unwrap();
+    let found = witnesses.iter().find(|witness| witness["what"] == what).unwrap_or_else(|| panic!("{witnesses:?}"));
+    (count(&found["first"][1]), count(&found["second"][1]))
+}
+
+/// Two counts agree within a hundredth; a catalogue that is read as sessions begin does not matter.
+#[track_caller]
+fn assert_agree((one, other): (f64, f64), what: &str) {
+    assert!(one > 0.0 && (one - other).abs() <= (one * 0.01).max(200.0), "{what}: {one} and {other}");
+}

@@ -1,0 +1,147 @@
+//! Curves of sessions, several databases at once, and connections that nobody can listen to.
+
+use super::common::{Missing, Place, need, test, text, wait_until};
+use super::{
+    assert_agree, begun, client, count, ends, lines, measured, number, postgres_15, postgres_18, serve, signal,
+};
+use super::{program, said, witness};
+use rigel::record::journal;
+use rigel::server::Server;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+#[test]
+fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
+    test("a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short", || {
+        let place = Place::new("sql-curve");
+        let server = serve(&postgres_18()?, &place, &[]);
+        let url = server.url();
+        ends(&place, &format!("sql load {url} --scale 4000"), 0);
+        let terms = "--point-max 2s --precision 20% --work-unit 8 --no-progress";
+        let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --out run"));
+        wait_until("the first point is done", || lines(&place.0.join("run")) >= 2);
+        signal(&child, "INT");
+        let output = child.wait_with_output().unwrap();
+        let words = said(&output);
+        assert!(output.status.code() == Some(1) && words.contains("rigel curve --resume run"), "{words}");
+        let done = journal::read(&place.0.join("run")).unwrap().complete().len();
+        assert!((1..3).contains(&done), "{done}");
+        let document = measured(&place, "curve --resume run");
+        let points = document["points"].as_array().unwrap();
+        assert_eq!(points.iter().map(|point| point["small"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
+        for point in points {
+            let rate = &point["classes"][0]["confidence"]["iops"];
+            let (low, value, high) = (count(&rate["low"]), count(&rate["value"]), count(&rate["high"]));
+            assert!(0.0 < low && low < value && value < high, "{point}");
+            assert_agree(witness(point, "blocks of the tables visited"), "client and server");
+            assert!((count(&point["sql"]["visited"]["per_operation"]) - 8.0).abs() < f64::EPSILON, "{point}");
+        }
+
+        let document = measured(&place, &format!("curve {url} --rate 20..60/20 --in-flight 4 {terms} --out open"));
+        let points = document["points"].as_array().unwrap();
+        let offered: Vec<u64> = points.iter().map(|point| point["step"]["rate"].as_u64().unwrap()).collect();
+        assert_eq!(offered, [20, 40, 60]);
+        for point in points {
+            let class = &point["classes"][0];
+            let due = count(&class["offered"]) * count(&point["measured_s"]);
+            let (done, unserved) = (count(&class["done"]), count(&class["unserved"]));
+            assert!((due - (done + unserved)).abs() < 0.5 && done > 0.0, "{class}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn sessions_go_to_several_databases_in_turn() {
+    test("sessions_go_to_several_databases_in_turn", || {
+        let place = Place::new("sql-turns");
+        let server = serve(&postgres_15()?, &place, &[]);
+        client(server.url()).batch_execute("CREATE DATABASE other").unwrap();
+        let urls = [server.url().to_string(), server.url().replace("/postgres", "/other")];
+        ends(&place, &format!("sql load {} --scale 2000", urls.join(" ")), 0);
+        let searched = |url: &String| {
+            let text = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
+            number(&mut client(url), text)
+        };
+        let before = urls.each_ref().map(searched);
+        let line = format!("sql run {} -t 4 --work-loop 25 --warm-up 0s --out run", urls.join(" "));
+        let document = measured(&place, &line);
+        let after = urls.each_ref().map(searched);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [50, 50]);
+        let point = &document["points"][0];
+        assert_agree(witness(point, "blocks of the tables visited"), "client and both databases");
+
+        // One of them has other tables.
+        ends(&place, &format!("sql drop {}", urls[1]), 0);
+        let words = ends(&place, &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")), 2);
+        assert!(words.contains("/other' has no tables of ours"), "{words}");
+        Ok(())
+    });
+}
+
+/// A certificate that is signed by its own key, made out to `name`, and the key.
+fn certificate(place: &Place, name: &str, made_out_to: &str) -> Result<(PathBuf, PathBuf), Missing> {
+    let (certificate, key) = (place.0.join(format!("{name}.pem")), place.0.join(format!("{name}.key")));
+    let subject = format!("subjectAltName={made_out_to}");
+    let arguments = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rigel"];
+    let files = ["-addext", &subject, "-keyout", text(&key), "-out", text(&certificate)];
+    need("openssl", &[&arguments[..], &files[..]].concat())?;
+    Ok((certificate, key))
+}
+
+/// The server has this certificate from now on.
+fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
+    let data = server.directory().join("data");
+    let owner = std::fs::metadata(&data).unwrap();
+    for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+        let path = data.join(name);
+        std::fs::copy(from, &path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+    }
+    let mut database = client(server.url());
+    database.batch_execute("ALTER SYSTEM SET ssl = on").unwrap();
+    database.batch_execute("SELECT pg_reload_conf()").unwrap();
+    wait_until("the server has it", || number(&mut database, "SELECT (current_setting('ssl') = 'on')::int") == 1);
+}
+
+#[test]
+fn connections_are_protected_as_was_asked() {
+    test("connections_are_protected_as_was_asked", || {
+        let place = Place::new("sql-tls");
+        // Of the addresses of this machine that nobody else listens on.
+        let number = std::process::id();
+        let address = format!("127.{}.{}.{}", 64 + number % 128, number / 256 % 256, 1 + number % 250);
+        let right = certificate(&place, "right", &format!("IP:{address}"))?;
+        let wrong = certificate(&place, "wrong", "DNS:elsewhere.example")?;
+        let server = serve(&postgres_15()?, &place, &[("listen_addresses", &address)]);
+        let rules = "local all all trust\nhostssl all all 127.0.0.0/8 trust\n";
+        std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
+        present(&server, &right);
+        let reached = |how: &str| {
+            let output =
+                program(&place, &format!("sql drop postgres://rigel@{address}/postgres?{how}")).output().unwrap();
+            (output.status.success(), said(&output))
+        };
+        let rooted = |mode: &str, root: &Path| reached(&format!("sslmode={mode}&sslrootcert={}", root.display()));
+        for how in ["", "sslmode=prefer", "sslmode=require"] {
+            assert!(reached(how).0, "{how}: {}", reached(how).1);
+        }
+        for mode in ["require", "verify-ca", "verify-full"] {
+            assert!(rooted(mode, &right.0).0, "{mode}: {}", rooted(mode, &right.0).1);
+            let (done, words) = rooted(mode, &wrong.0);
+            assert!(!done && words.contains("cannot be reached"), "{mode}, of another authority: {words}");
+        }
+        let (done, words) = reached("sslmode=disable");
+        assert!(!done && words.contains("no encryption"), "{words}");
+        let (done, words) = rooted("verify-full", Path::new("absent.pem"));
+        assert!(!done && words.contains("sslrootcert 'absent.pem' cannot be used"), "{words}");
+
+        // Of the right authority, and made out to another name. The server is asked anew.
+        present(&server, &wrong);
+        wait_until("the other certificate is presented", || rooted("verify-ca", &wrong.0).0);
+        let (done, words) = rooted("verify-full", &wrong.0);
+        assert!(!done && words.contains("not valid for name"), "{words}");
+        Ok(())
+    });
+}
