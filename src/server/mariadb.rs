@@ -43,6 +43,8 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
         "--loose-mysqlx=OFF",
         "--skip-log-bin",
         "--performance-schema=ON",
+        // What sessions wait for is shown only if it was switched on from the beginning.
+        "--performance-schema-consumer-events-waits-current=ON",
         // Reads that no statement asked for would be measured, too.
         "--innodb-read-ahead-threshold=0",
         "--innodb-random-read-ahead=OFF",

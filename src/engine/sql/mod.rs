@@ -5,6 +5,7 @@
 //! was.
 
 pub mod access;
+mod chunks;
 mod mysql;
 mod mysql_load;
 mod mysql_watch;

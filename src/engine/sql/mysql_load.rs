@@ -6,22 +6,19 @@
 //! loaded: a load that was cut short goes on with the chunks that are missing.
 
 use super::access::{Access, Address};
+use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use super::mysql::{
     COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect, connect_outside,
     failed, scan_table, try_connect, version,
 };
-use super::{LoadEvent, LoadListen, LoadRequest, Loaded, in_words};
+use super::{LoadEvent, LoadListen, LoadRequest, Loaded};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use mysql::prelude::Queryable;
 use mysql::{Conn, TxOpts};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-/// What the manifest says of its maker; another maker's tables are left alone.
-const MAKER: &str = "rigel sql load";
+use std::sync::atomic::AtomicBool;
 
 /// The table that says what was made. It must be ours, by its comment, before anything is touched.
 const MANIFEST: &str = "rigel_manifest";
@@ -35,14 +32,8 @@ const CHUNK_ROWS: u64 = 1024;
 /// Bytes of one statement, where the server takes as many.
 const STATEMENT_BYTES: usize = 512 << 10;
 
-/// Correlation of key and place above which keys are not shuffled.
-const CORRELATION_MAX: f64 = 0.1;
-
 /// Neighbouring keys whose places are looked at for that.
 const CORRELATION_ROWS: u64 = 100_000;
-
-/// Which key lies in which place: the same in every load, so that one cut short is gone on with.
-const ORDER: u64 = 0x5249_4745_4c31;
 
 /// Half of a page must hold a row, and `InnoDB` has no row of more than 16 KiB: of a page of 64 KiB four would fit.
 const PAGE_MAX: u32 = 32_768;
@@ -112,45 +103,32 @@ fn load_one(
     make_database(access, address)?;
     let mut connection = connect(access, address)?;
     let tables = Tables { block: page(&mut connection, address)?, ..request.tables };
-    match manifest(&mut connection, address)? {
-        Some((found, _)) if found != tables => {
-            return Err(Error::asked(
-                format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(tables)),
-                format!("use what is there, or remove it first: rigel sql drop {address}"),
-            ));
-        }
-        Some((_, true)) => (),
-        found => make(&mut connection, address, tables, request.tablespace.as_deref(), found.is_some())?,
+    let known = manifest(&mut connection, address)?;
+    if let Some((found, _)) = known {
+        chunks::refuse_others(address, found, tables)?;
+    }
+    if known.is_none_or(|(_, loaded)| !loaded) {
+        make(&mut connection, address, tables, request.tablespace.as_deref(), known.is_some())?;
     }
     let missing = missing_chunks(&mut connection, address, tables)?;
-    let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
-    let rows_before = rows - missing.iter().map(Chunk::rows).sum::<u64>();
-    let inserting = Inserting {
-        access,
-        address,
-        chars: column_chars(tables.block),
-        chunks: &missing,
-        next: AtomicUsize::new(0),
-        done: AtomicU64::new(rows_before),
-        rows,
-        stop,
-        listen,
-    };
-    inserting.run(request.degree)?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(Error::failed(
-            format!("the load was stopped after {} of {rows} rows", inserting.done.load(Ordering::Relaxed)),
-            "the same command goes on where it ended; rigel sql drop removes what is there",
-        ));
-    }
+    let loading = Loading::new(tables, &missing, stop, listen);
+    let chars = column_chars(tables.block);
+    loading.run(
+        request.degree,
+        || connect_to_load(access, address),
+        |(connection, bytes), chunk| {
+            insert(connection, chunk, chars, *bytes).map_err(|error| failed(address, "load rows", &error))
+        },
+    )?;
     listen(LoadEvent::Indexing);
-    each_table(access, address, tables, request.degree.max(1) as usize)?;
+    let finish = |connection: &mut Conn, table| finish_table(connection, address, table);
+    chunks::each_table(tables, request.degree, || connect(access, address), finish)?;
     listen(LoadEvent::Verifying);
     let (blocks, correlation) = verify(&mut connection, address, tables)?;
     connection
         .query_drop(format!("UPDATE {MANIFEST} SET loaded = TRUE"))
         .map_err(|error| failed(address, "note that all is loaded", &error))?;
-    Ok(Loaded { rows_before, rows, blocks, correlation })
+    Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
 /// Makes the database of the URL if it is not there.
@@ -245,96 +223,22 @@ fn names(tables: Tables) -> Vec<String> {
     names.chain([CHUNKS.into(), MANIFEST.into()]).collect()
 }
 
-/// Rows of one table that are loaded together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Chunk {
-    table: String,
-    first: u64,
-    end: u64,
-    /// Rows of the table.
-    of: u64,
-}
-
-impl Chunk {
-    fn rows(&self) -> u64 {
-        self.end - self.first
-    }
-}
-
-fn all_chunks(tables: Tables) -> Vec<Chunk> {
-    let chunks = |table: String, of: u64| {
-        (0..of).step_by(usize::try_from(CHUNK_ROWS).expect("a chunk is small")).map(move |first| Chunk {
-            table: table.clone(),
-            first,
-            end: of.min(first + CHUNK_ROWS),
-            of,
-        })
-    };
-    let schemas = 0..tables.schemas as usize;
-    let blocks = schemas.clone().flat_map(|table| chunks(blocks_table(table), tables.scale));
-    blocks.chain(schemas.flat_map(|table| chunks(scan_table(table), tables.scan_blocks))).collect()
-}
-
 fn missing_chunks(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
     let rows: Vec<(String, u64)> = connection
         .query(format!("SELECT name, first FROM {CHUNKS}"))
         .map_err(|error| failed(address, "tell what is loaded", &error))?;
     let there: BTreeSet<(String, u64)> = rows.into_iter().collect();
-    let is_missing = |chunk: &Chunk| !there.contains(&(chunk.table.clone(), chunk.first));
-    Ok(all_chunks(tables).into_iter().filter(is_missing).collect())
+    Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
 }
 
-/// Chunks on their way into the tables.
-struct Inserting<'a> {
-    access: &'a Access,
-    address: &'a Address,
-    /// Characters of a column.
-    chars: usize,
-    chunks: &'a [Chunk],
-    /// The next one that nobody has taken.
-    next: AtomicUsize,
-    /// Rows that are there.
-    done: AtomicU64,
-    /// Rows in all.
-    rows: u64,
-    stop: &'a AtomicBool,
-    listen: &'a LoadListen<'a>,
-}
-
-impl Inserting<'_> {
-    /// Loads by `degree` connections. The first that fails ends them all, each after its chunk.
-    fn run(&self, degree: u32) -> Result<(), Error> {
-        let wrong: Mutex<Option<Error>> = Mutex::new(None);
-        let loaders = (degree.max(1) as usize).min(self.chunks.len());
-        std::thread::scope(|scope| {
-            for _ in 0..loaders {
-                scope.spawn(|| {
-                    if let Err(error) = self.work() {
-                        self.next.store(self.chunks.len(), Ordering::Relaxed);
-                        wrong.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
-                    }
-                });
-            }
-        });
-        wrong.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
-    }
-
-    fn work(&self) -> Result<(), Error> {
-        let mut connection = connect(self.access, self.address)?;
-        let asked = |error: &mysql::Error| failed(self.address, "load rows", error);
-        let packet: Option<usize> =
-            connection.query_first("SELECT @@max_allowed_packet").map_err(|error| asked(&error))?;
-        // A pair of rows is below the least that a server may be set to, but for the largest pages.
-        let bytes = STATEMENT_BYTES.min(packet.unwrap_or(STATEMENT_BYTES) / 2);
-        while !self.stop.load(Ordering::Relaxed)
-            && let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
-        {
-            insert(&mut connection, chunk, self.chars, bytes).map_err(|error| asked(&error))?;
-            let done = self.done.fetch_add(chunk.rows(), Ordering::Relaxed) + chunk.rows();
-            (self.listen)(LoadEvent::Rows { done, of: self.rows });
-        }
-        Ok(())
-    }
+/// A connection that loads, and the bytes of its statements.
+fn connect_to_load(access: &Access, address: &Address) -> Result<(Conn, usize), Error> {
+    let mut connection = connect(access, address)?;
+    let packet: Option<usize> = connection
+        .query_first("SELECT @@max_allowed_packet")
+        .map_err(|error| failed(address, "tell its greatest packet", &error))?;
+    // A pair of rows is below the least that a server may be set to, but for the largest pages.
+    Ok((connection, STATEMENT_BYTES.min(packet.unwrap_or(STATEMENT_BYTES) / 2)))
 }
 
 /// One chunk and its note, in one transaction, by statements of about so many bytes.
@@ -372,26 +276,6 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     let _ = write!(text, "),({},{id}", place * 2 + 1);
     columns(text, COLUMNS);
     text.push_str("),");
-}
-
-/// Finishes every table, by as many connections at a time as `degree`.
-fn each_table(access: &Access, address: &Address, tables: Tables, degree: usize) -> Result<(), Error> {
-    let next = AtomicUsize::new(0);
-    let schemas = tables.schemas as usize;
-    let worker = || -> Result<(), Error> {
-        let mut connection = connect(access, address)?;
-        loop {
-            let table = next.fetch_add(1, Ordering::Relaxed);
-            if table >= schemas {
-                return Ok(());
-            }
-            finish_table(&mut connection, address, table)?;
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..degree.min(schemas)).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a loader does not panic"))
-    })
 }
 
 /// The index of one table, made after the rows because it is then sorted and written once; what the planner knows of
@@ -441,16 +325,9 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
             ));
         }
         blocks += pages;
-        // Of a few rows the estimate says nothing.
-        if is_read_by_key && rows >= 1000 {
+        if is_read_by_key {
             let correlation = correlation(connection, address, &name)?;
-            if correlation.abs() > CORRELATION_MAX {
-                return Err(Error::failed(
-                    format!("'{address}' has keys in order in {name}: correlation {correlation:.3}"),
-                    format!("remove it and load again: rigel sql drop {address}"),
-                ));
-            }
-            worst = if correlation.abs() > worst.abs() { correlation } else { worst };
+            worst = chunks::refuse_ordered(address, &name, rows, correlation, worst)?;
         }
     }
     Ok((blocks, worst))
@@ -536,15 +413,6 @@ mod tests {
             assert!(long(COLUMNS) <= room / 2, "{page}: a row is too long");
             assert!(2 * long(COLUMNS) + long(2) - 8 > room, "{page}: three rows fit");
         }
-    }
-
-    #[test]
-    fn chunks_hold_every_row_once() {
-        let tables = Tables { schemas: 2, scale: 2500, scan_blocks: 100, block: 16_384 };
-        let chunks = all_chunks(tables);
-        assert_eq!(chunks.iter().map(Chunk::rows).sum::<u64>(), 2 * 2600);
-        assert_eq!(chunks.len(), 2 * 3 + 2);
-        assert_eq!(chunks[2], Chunk { table: "rigel_blocks_1".into(), first: 2048, end: 2500, of: 2500 });
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! was cut short goes on with the chunks that are missing.
 
 use super::access::{Access, Address};
+use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
 use super::postgres::{COLUMN_CHARS, COLUMNS, connect, failed};
-use super::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, in_words, scan_table};
+use super::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, scan_table};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
@@ -14,20 +15,10 @@ use postgres::Client;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-/// What the manifest says of its maker; another maker's tables are left alone.
-const MAKER: &str = "rigel sql load";
+use std::sync::atomic::AtomicBool;
 
 /// Rows of a chunk: 64 MiB of table, 8 MiB on the wire.
 const CHUNK_ROWS: u64 = 8192;
-
-/// Correlation of key and place above which keys are not shuffled.
-const CORRELATION_MAX: f64 = 0.1;
-
-/// Which key lies in which place: the same in every load, so that one cut short is gone on with.
-const ORDER: u64 = 0x5249_4745_4c31;
 
 /// The tables that are there, wholly loaded.
 pub(super) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
@@ -94,41 +85,20 @@ fn load_one(
     let tables = Tables { block: block.unsigned_abs(), ..request.tables };
     let known = manifest(&mut client, address)?;
     match known {
-        Some((found, _)) if found != tables => {
-            return Err(Error::asked(
-                format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(tables)),
-                format!("use what is there, or remove it first: rigel sql drop {address}"),
-            ));
-        }
-        Some(_) => (),
+        Some((found, _)) => chunks::refuse_others(address, found, tables)?,
         None => make(&mut client, address, tables, request.tablespace.as_deref())?,
     }
     let missing = missing_chunks(&mut client, address, tables)?;
     if known.is_some() {
         reclaim(&mut client, address, &missing)?;
     }
-    let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
-    let rows_before = rows - missing.iter().map(Chunk::rows).sum::<u64>();
-    let copying = Copying {
-        access,
-        address,
-        chunks: &missing,
-        next: AtomicUsize::new(0),
-        done: AtomicU64::new(rows_before),
-        rows,
-        stop,
-        listen,
-    };
-    copying.run(request.degree)?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(Error::failed(
-            format!("the load was stopped after {} of {rows} rows", copying.done.load(Ordering::Relaxed)),
-            "the same command goes on where it ended; rigel sql drop removes what is there",
-        ));
-    }
+    let connect = || connect(access, address);
+    let loading = Loading::new(tables, &missing, stop, listen);
+    loading.run(request.degree, connect, |client, chunk| {
+        copy(client, chunk).map_err(|error| failed(address, "load rows", &error))
+    })?;
     listen(LoadEvent::Indexing);
-    let degree = request.degree.max(1) as usize;
-    each_table(access, address, tables, degree, |client, table| finish_table(client, address, table, tables))?;
+    chunks::each_table(tables, request.degree, connect, |client, table| finish_table(client, address, table, tables))?;
     listen(LoadEvent::Verifying);
     let (blocks, correlation) = verify(&mut client, address, tables)?;
     client
@@ -136,7 +106,7 @@ fn load_one(
         .map_err(|error| failed(address, "note that all is loaded", &error))?;
     // Only a superuser, or one who was granted it, may; the server does it by itself before long.
     let _ = client.batch_execute("CHECKPOINT");
-    Ok(Loaded { rows_before, rows, blocks, correlation })
+    Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
 /// Makes the schema, its manifest and the empty tables, all or none of it.
@@ -169,44 +139,13 @@ fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Opti
     })
 }
 
-/// Rows of one table that are loaded together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Chunk {
-    table: String,
-    first: u64,
-    end: u64,
-    /// Rows of the table.
-    of: u64,
-}
-
-impl Chunk {
-    fn rows(&self) -> u64 {
-        self.end - self.first
-    }
-}
-
-fn all_chunks(tables: Tables) -> Vec<Chunk> {
-    let chunks = |table: String, of: u64| {
-        (0..of).step_by(usize::try_from(CHUNK_ROWS).expect("a chunk is small")).map(move |first| Chunk {
-            table: table.clone(),
-            first,
-            end: of.min(first + CHUNK_ROWS),
-            of,
-        })
-    };
-    let schemas = 0..tables.schemas as usize;
-    let blocks = schemas.clone().flat_map(|table| chunks(blocks_table(table), tables.scale));
-    blocks.chain(schemas.flat_map(|table| chunks(scan_table(table), tables.scan_blocks))).collect()
-}
-
 fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
     let rows = client
         .query(&format!("SELECT name, first FROM {SCHEMA}.chunks"), &[])
         .map_err(|error| failed(address, "tell what is loaded", &error))?;
     let there: BTreeSet<(String, u64)> =
         rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX))).collect();
-    let is_missing = |chunk: &Chunk| !there.contains(&(chunk.table.clone(), chunk.first));
-    Ok(all_chunks(tables).into_iter().filter(is_missing).collect())
+    Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
 }
 
 /// Makes the blocks free that a load which was cut short has filled and not committed: without it every row that is
@@ -224,52 +163,6 @@ fn reclaim(client: &mut Client, address: &Address, missing: &[Chunk]) -> Result<
         }
     }
     Ok(())
-}
-
-/// Chunks on their way into the tables.
-struct Copying<'a> {
-    access: &'a Access,
-    address: &'a Address,
-    chunks: &'a [Chunk],
-    /// The next one that nobody has taken.
-    next: AtomicUsize,
-    /// Rows that are there.
-    done: AtomicU64,
-    /// Rows in all.
-    rows: u64,
-    stop: &'a AtomicBool,
-    listen: &'a LoadListen<'a>,
-}
-
-impl Copying<'_> {
-    /// Loads by `degree` connections. The first that fails ends them all, each after its chunk.
-    fn run(&self, degree: u32) -> Result<(), Error> {
-        let wrong: Mutex<Option<Error>> = Mutex::new(None);
-        let loaders = (degree.max(1) as usize).min(self.chunks.len());
-        std::thread::scope(|scope| {
-            for _ in 0..loaders {
-                scope.spawn(|| {
-                    if let Err(error) = self.work() {
-                        self.next.store(self.chunks.len(), Ordering::Relaxed);
-                        wrong.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
-                    }
-                });
-            }
-        });
-        wrong.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
-    }
-
-    fn work(&self) -> Result<(), Error> {
-        let mut client = connect(self.access, self.address)?;
-        while !self.stop.load(Ordering::Relaxed)
-            && let Some(chunk) = self.chunks.get(self.next.fetch_add(1, Ordering::Relaxed))
-        {
-            copy(&mut client, chunk).map_err(|error| failed(self.address, "load rows", &error))?;
-            let done = self.done.fetch_add(chunk.rows(), Ordering::Relaxed) + chunk.rows();
-            (self.listen)(LoadEvent::Rows { done, of: self.rows });
-        }
-        Ok(())
-    }
 }
 
 /// One chunk and its note in the manifest, in one transaction.
@@ -303,32 +196,6 @@ fn row(id: u64, line: &mut Vec<u8>) {
         super::push_random_text(&mut rng, COLUMN_CHARS, line);
     }
     line.push(b'\n');
-}
-
-/// Calls `work` for every number of a table, with as many connections at a time as `degree`.
-fn each_table(
-    access: &Access,
-    address: &Address,
-    tables: Tables,
-    degree: usize,
-    work: impl Fn(&mut Client, usize) -> Result<(), Error> + Sync,
-) -> Result<(), Error> {
-    let next = AtomicUsize::new(0);
-    let schemas = tables.schemas as usize;
-    let worker = || -> Result<(), Error> {
-        let mut client = connect(access, address)?;
-        loop {
-            let table = next.fetch_add(1, Ordering::Relaxed);
-            if table >= schemas {
-                return Ok(());
-            }
-            work(&mut client, table)?;
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..degree.min(schemas)).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a loader does not panic"))
-    })
 }
 
 /// The index of one table, and what the planner knows of it; every row marked as visible to all.
@@ -399,17 +266,8 @@ fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64
                 format!("remove it and load again: rigel sql drop {address}"),
             ));
         }
-        // Of a few rows the estimate says nothing.
-        if rows >= 1000 && correlation.abs() > CORRELATION_MAX {
-            return Err(Error::failed(
-                format!("'{address}' has keys in order in {SCHEMA}.{name}: correlation {correlation:.3}"),
-                format!("remove it and load again: rigel sql drop {address}"),
-            ));
-        }
+        worst = chunks::refuse_ordered(address, &name, rows, correlation, worst)?;
         blocks += pages;
-        if rows >= 1000 && correlation.abs() > worst.abs() {
-            worst = correlation;
-        }
     }
     Ok((blocks, worst))
 }
@@ -465,14 +323,5 @@ mod tests {
         assert!(line(12_345) == text && line(12_346) != text);
         // A tenth of a block of 8 KiB is 819 bytes: with one row more than that, a second never fits.
         assert!((820..1500).contains(&text.len()), "{}", text.len());
-    }
-
-    #[test]
-    fn chunks_hold_every_row_once() {
-        let tables = Tables { schemas: 2, scale: 20_000, scan_blocks: 100, block: 8192 };
-        let chunks = all_chunks(tables);
-        assert_eq!(chunks.iter().map(Chunk::rows).sum::<u64>(), 2 * 20_100);
-        assert_eq!(chunks.len(), 2 * 3 + 2);
-        assert_eq!(chunks[2], Chunk { table: "blocks_1".into(), first: 16_384, end: 20_000, of: 20_000 });
     }
 }
