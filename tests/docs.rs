@@ -174,18 +174,20 @@ fn target_unknown(command: &str, makefile: &str) -> Option<String> {
         .next()
 }
 
-/// `orion` for the program of that name, the first word that is no option otherwise.
+/// `orion` for the program of that name, the first word that is no option otherwise; of `sql`, the first two.
 fn verb_of(command: &str) -> String {
     let words = words(command);
     if words[0] == "orion" {
         return "orion".into();
     }
-    words.get(1).filter(|word| !word.starts_with('-')).cloned().unwrap_or_default()
+    let count = if words.get(1).is_some_and(|word| word == "sql") { 2 } else { 1 };
+    let verb: Vec<&str> = words[1..].iter().take(count).map(String::as_str).collect();
+    verb.into_iter().take_while(|word| !word.starts_with('-')).collect::<Vec<_>>().join(" ")
 }
 
 fn help_of(verb: &str) -> Result<String, String> {
     let mut program = Command::new(env!("CARGO_BIN_EXE_rigel"));
-    let output = program.args((!verb.is_empty()).then_some(verb)).arg("--help").output().expect("the program starts");
+    let output = program.args(verb.split_whitespace()).arg("--help").output().expect("the program starts");
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
