@@ -6,7 +6,7 @@
 //! after its last: the figures of an operation are exact. Figures a second are those times the operations a second of
 //! the measurement.
 
-use crate::model::{Finding, Kind, MIB, Nanos, Sample, ServerSample};
+use crate::model::{Finding, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
 use crate::record::{Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -273,6 +273,17 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     let mut witnesses = Vec::new();
     let reads_alone = stream.kinds.iter().all(|kind| kind.kind == Kind::Read);
     let failed = stream.total().failures() > 0;
+    if stream.sql.is_some_and(|work| work.way == ReadWay::File) {
+        // The server counts no block that did not go through its buffer cache.
+        let asked = stream.coverage.slices.iter().sum();
+        witnesses.extend(counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
+            what: "blocks read as pieces of files",
+            first: ("client", asked),
+            second: ("the server's processes from storage", bytes / block),
+            should_agree: false,
+        }));
+        return witnesses;
+    }
     if let Some(visited) = counted(first, last, |sample| sample.visited) {
         // An update visits its block more than once, and a scan other blocks.
         witnesses.push(Witnessed {

@@ -336,7 +336,8 @@ fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
     (0..whole / width).map(move |span| span * width..(span + 1) * width)
 }
 
-fn latency(latencies: &Latencies) -> Option<LatencySummary> {
+/// What latencies are in sum; none if there are none.
+pub(super) fn latency(latencies: &Latencies) -> Option<LatencySummary> {
     let Latencies { histogram, sum, sum_squares, min, max } = latencies;
     let count = histogram.count();
     if count == 0 {

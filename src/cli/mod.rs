@@ -10,6 +10,7 @@ mod compare;
 pub mod conf;
 mod curve;
 mod database;
+mod layers;
 mod measuring;
 mod orion;
 pub mod orion_args;
@@ -46,6 +47,7 @@ enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Curve(Box<curve::CurveArgs>),
     Sql(Box<sql::SqlArgs>),
+    Layers(Box<layers::LayersArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
@@ -92,6 +94,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Calibrate(args) => calibrate::run(&args),
             Verb::Curve(args) => curve::run(&args),
             Verb::Sql(args) => sql::run(&args),
+            Verb::Layers(args) => layers::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),

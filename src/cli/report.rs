@@ -3,7 +3,7 @@
 use super::{orion, output};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{calibration, curve, data, fio, sql, table};
+use crate::report::{calibration, curve, data, fio, layers, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -68,7 +68,8 @@ fn text(run: &Run) -> String {
         let found = curve::of(run)?;
         Some(sql::text(run, &found).unwrap_or_else(|| curve::text(run, &found)))
     };
-    calibrated.or_else(drawn).unwrap_or_else(|| table::text(run))
+    let layered = || layers::of(run).map(|found| layers::text(run, &found));
+    calibrated.or_else(drawn).or_else(layered).unwrap_or_else(|| table::text(run))
 }
 
 fn awr(run: &Run) -> Result<String, Error> {

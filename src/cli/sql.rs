@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 /// Page cache that a private server may have where it cannot do without: so little that reads are physical.
-const PAGE_CACHE: Bytes = Bytes(32 * MIB);
+pub(super) const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
 /// Drives I/O through a database's own SQL: one row a block, by the SLOB method
 #[derive(Debug, Args)]
@@ -67,6 +67,14 @@ pub(super) struct PrivateArgs {
     /// Makes a private server in this directory, on the storage under test
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub(super) on: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+/// What a server of Rigel's own is made of.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A private server")]
+pub(super) struct ServerArgs {
     /// Which server
     #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres)]
     server: ServerKind,
@@ -297,7 +305,7 @@ const NAME_ONE: &str =
 
 /// The same on a server that is made for it and removed.
 fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringArgs) -> Result<u8, Error> {
-    let tables = sql_args::tables(settings, args.private.dbms())?;
+    let tables = sql_args::tables(settings, args.private.server.dbms())?;
     // All that can be wrong with the request is found before anything is made.
     let request = args.shape.request(settings, tables, args.work.statement_timeout())?;
     measuring::refuse_unusable(measuring)?;
@@ -334,13 +342,13 @@ impl Private {
     ) -> Result<Self, Error> {
         let directory = args.on.as_deref().unwrap_or(Path::new("."));
         refuse_full(directory, tables)?;
-        let settings = args.settings()?;
+        let settings = args.server.settings()?;
         let degree = load_degree.unwrap_or(2);
         let request = server::Request {
-            dbms: args.dbms(),
+            dbms: args.server.dbms(),
             directory,
-            bin: args.server_bin.as_deref(),
-            buffer_cache: args.buffer_cache,
+            bin: args.server.server_bin.as_deref(),
+            buffer_cache: args.server.buffer_cache,
             sessions: sessions.max(degree),
             settings: &settings,
         };
@@ -387,7 +395,7 @@ fn refuse_full(directory: &Path, tables: Tables) -> Result<(), Error> {
     Ok(())
 }
 
-impl PrivateArgs {
+impl ServerArgs {
     /// Which system.
     pub(super) fn dbms(&self) -> Dbms {
         match self.server {

@@ -174,6 +174,11 @@ pub(super) fn sessions(settings: &Settings, tables: Tables) -> u32 {
 }
 
 impl TablesArgs {
+    /// One table, of the size that `--scale` says.
+    pub(super) fn of_scale(scale: Option<&str>) -> Self {
+        Self { scale: scale.map(String::from), ..Self::default() }
+    }
+
     /// What the options say, and where they do not, `settings`.
     pub(super) fn or(&self, settings: Settings) -> Result<Settings, Error> {
         let asked = Settings {

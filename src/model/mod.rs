@@ -22,7 +22,7 @@ pub use fact::{
 pub use finding::{Finding, Severity};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
-pub use point::{Arrivals, Coordinates, Load, Mix, Point, Step, Stream, Until, WarmUp};
+pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
 pub use sql::{Dbms, HotSpot, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

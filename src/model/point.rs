@@ -27,7 +27,7 @@ impl Coordinates {
     pub fn name(&self) -> String {
         match self.step {
             Step::Cell => format!("{},{}", self.small, self.large),
-            Step::Depth | Step::Write => format!("{}:{}", self.step, self.small),
+            Step::Depth | Step::Write | Step::Layer(..) => format!("{}:{}", self.step, self.small),
             Step::Large => format!("{}:{}", self.step, self.large),
             step => step.to_string(),
         }
@@ -59,6 +59,59 @@ pub enum Step {
     Log(u32),
     /// The load of an earlier point once more.
     Again,
+    /// Random reads of blocks by one layer of the way to a row, in this round, from 1.
+    Layer(Layer, u32),
+}
+
+/// By which layer of the way from storage to a row blocks are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// Raw I/O, all of it outstanding at once from one thread.
+    Async,
+    /// Raw I/O, a thread for each, which waits for it.
+    Sync,
+    /// A database's sessions, without its buffer cache: blocks as pieces of files.
+    File,
+    /// A database's sessions, through its buffer cache: rows by index.
+    Row,
+    /// The same with one row a statement.
+    Single,
+}
+
+impl Layer {
+    /// All of them, from storage up.
+    pub const ALL: [Layer; 5] = [Layer::Async, Layer::Sync, Layer::File, Layer::Row, Layer::Single];
+
+    /// One word, for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Async => "async",
+            Layer::Sync => "sync",
+            Layer::File => "file",
+            Layer::Row => "row",
+            Layer::Single => "single",
+        }
+    }
+
+    /// Its number in reports: `1` to `4`, and `4b`.
+    #[must_use]
+    pub fn number(self) -> &'static str {
+        match self {
+            Layer::Async => "1",
+            Layer::Sync => "2",
+            Layer::File => "3",
+            Layer::Row => "4",
+            Layer::Single => "4b",
+        }
+    }
+
+    /// True if a database's sessions read the blocks.
+    #[must_use]
+    pub fn is_database(self) -> bool {
+        !matches!(self, Layer::Async | Layer::Sync)
+    }
 }
 
 impl Step {
@@ -83,6 +136,7 @@ impl std::fmt::Display for Step {
             Step::Write => f.write_str("write"),
             Step::Log(bytes) => write!(f, "log:{bytes}"),
             Step::Again => f.write_str("again"),
+            Step::Layer(layer, round) => write!(f, "layer:{}:{round}", layer.name()),
         }
     }
 }
@@ -105,6 +159,7 @@ impl std::fmt::Display for Coordinates {
             Step::Write => write!(f, "writes, depth {small}"),
             Step::Log(bytes) => write!(f, "log writes of {}", Bytes(bytes.into())),
             Step::Again => write!(f, "depth {small} again"),
+            Step::Layer(layer, round) => write!(f, "layer {} of {small}, round {round}", layer.number()),
         }
     }
 }

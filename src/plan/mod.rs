@@ -5,11 +5,13 @@
 
 pub mod calibrate;
 pub mod curve;
+pub mod layers;
 pub mod lun;
 pub mod orion;
 pub mod search;
 
 pub use calibrate::CalibrateRequest;
 pub use curve::{CurveRequest, SqlStop, SqlTerms};
+pub use layers::LayersRequest;
 pub use orion::OrionRequest;
 pub use search::Search;

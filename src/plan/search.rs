@@ -1,6 +1,6 @@
-//! Plans whose next point depends on what the ones before it showed: `calibrate` and `curve`, under one name.
+//! Plans whose next point depends on what the ones before it showed, and `layers`, under one name.
 
-use super::{CalibrateRequest, CurveRequest, SqlTerms};
+use super::{CalibrateRequest, CurveRequest, LayersRequest, SqlTerms};
 use crate::analyse::PointSummary;
 use crate::model::{Bound, Coordinates, Point, Ratio};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub enum Search {
     Curve(CurveRequest),
     /// `rigel sql run`: a curve of one load or several, of a database's sessions.
     Sql(CurveRequest),
+    /// `rigel layers`: the same blocks by one layer after the other.
+    Layers(LayersRequest),
 }
 
 impl Search {
@@ -25,7 +27,8 @@ impl Search {
         let calibrate = || serde_json::from_value(asked("calibrate")?).ok().map(Self::Calibrate);
         let curve = || serde_json::from_value(asked("curve")?).ok().map(Self::Curve);
         let sql = || serde_json::from_value(asked("sql")?).ok().map(Self::Sql);
-        calibrate().or_else(curve).or_else(sql)
+        let layers = || serde_json::from_value(asked("layers")?).ok().map(Self::Layers);
+        calibrate().or_else(curve).or_else(sql).or_else(layers)
     }
 
     /// The verb.
@@ -35,6 +38,7 @@ impl Search {
             Self::Calibrate(_) => "calibrate",
             Self::Curve(_) => "curve",
             Self::Sql(_) => "sql",
+            Self::Layers(_) => "layers",
         }
     }
 
@@ -44,6 +48,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.next(usable, seed, done),
             Self::Curve(request) | Self::Sql(request) => request.next(usable, seed, done),
+            Self::Layers(request) => request.next(seed, done),
         }
     }
 
@@ -52,7 +57,7 @@ impl Search {
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
-            Self::Curve(_) | Self::Sql(_) => None,
+            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) => None,
         }
     }
 
@@ -62,6 +67,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.extremes(usable, seed),
             Self::Curve(request) | Self::Sql(request) => request.extremes(usable, seed),
+            Self::Layers(request) => request.extremes(seed),
         }
     }
 
@@ -71,6 +77,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.points_expected(done),
             Self::Curve(request) | Self::Sql(request) => request.points_expected(done),
+            Self::Layers(request) => request.points_expected(),
         }
     }
 
@@ -80,6 +87,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.point_seconds(),
             Self::Curve(request) | Self::Sql(request) => request.point_seconds(),
+            Self::Layers(request) => request.point_seconds(),
         }
     }
 
@@ -89,6 +97,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) | Self::Sql(request) => request.bound,
+            Self::Layers(_) => None,
         }
     }
 
@@ -98,6 +107,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
+            Self::Layers(_) => LayersRequest::precision(),
         }
     }
 
@@ -105,7 +115,7 @@ impl Search {
     #[must_use]
     pub fn sql(&self) -> Option<SqlTerms> {
         match self {
-            Self::Calibrate(_) => None,
+            Self::Calibrate(_) | Self::Layers(_) => None,
             Self::Curve(request) | Self::Sql(request) => request.sql,
         }
     }
@@ -116,6 +126,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.grain(),
             Self::Curve(request) | Self::Sql(request) => request.grain(),
+            Self::Layers(request) => request.block().into(),
         }
     }
 
@@ -125,6 +136,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.largest(),
             Self::Curve(request) | Self::Sql(request) => request.largest(),
+            Self::Layers(request) => request.block().into(),
         }
     }
 
@@ -134,6 +146,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.writes,
             Self::Curve(request) | Self::Sql(request) => request.writes(),
+            Self::Layers(_) => false,
         }
     }
 }

@@ -89,6 +89,11 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             terms.push(Term::defining("load beside", &beside));
             terms.push(Term::known("longest point", &request.point_most));
         }
+        Some(Search::Layers(request)) => {
+            terms.push(size(SMALL, request.block()));
+            terms.extend(work(Mix::READS, Pattern::Uniform));
+            terms.push(Term::known("longest point", &request.point_time));
+        }
         None => {
             let streams = || run.header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);

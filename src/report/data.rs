@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
-use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, PointSummary, summarise};
+use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, LayersResult, PointSummary, summarise};
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::Run;
 use serde::Serialize;
@@ -26,6 +26,9 @@ struct Report<'a> {
     /// Of a run by `curve`: what it showed as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     curve: Option<CurveResult>,
+    /// Of a run by `layers`: what each of them cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<LayersResult>,
     findings: Vec<Finding>,
 }
 
@@ -42,7 +45,10 @@ pub fn json(run: &Run) -> String {
     };
     let of_calibration = calibration.iter().flat_map(|found| &found.findings);
     let of_matrix = table::doubts_of_run(run, &points);
-    let of_run = of_calibration.chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
+    let layers = super::layers::of(run);
+    let of_layers = layers.iter().flat_map(|found| &found.findings);
+    let of_run =
+        of_layers.chain(of_calibration).chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
     let of_points = points.iter().flat_map(|point| &point.findings);
     let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
     let report = Report {
@@ -57,6 +63,7 @@ pub fn json(run: &Run) -> String {
         points,
         calibration,
         curve,
+        layers,
         findings,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");

@@ -12,5 +12,6 @@ pub mod data;
 pub mod fio;
 #[cfg(test)]
 pub(crate) mod golden;
+pub mod layers;
 pub mod sql;
 pub mod table;

@@ -55,7 +55,7 @@ fn heading(run: &Run, terms: &SqlTerms, points: &[PointSummary]) -> String {
 }
 
 /// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8 KiB: 1 GiB`.
-fn server_line(server: &ServerFacts) -> String {
+pub(super) fn server_line(server: &ServerFacts) -> String {
     let how = if server.direct { "direct I/O" } else { "through the page cache" };
     let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
     if let Some(tables) = server.tables {

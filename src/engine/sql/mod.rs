@@ -20,6 +20,7 @@ use self::postgres::Postgres;
 use super::Engine;
 use crate::model::{Dbms, Error, Finding, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
 use crate::workload::rng::Rng;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// Where all that is ours stands in a database.
@@ -118,6 +119,21 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres_load::find(&mut postgres::connect(access, address)?, address),
         Dbms::Mysql => mysql_load::find(access, address),
+    }
+}
+
+/// The files of the tables that are read by key, on this machine, in the order of their blocks. All that was written to
+/// the tables is in them then.
+///
+/// # Errors
+/// The server cannot be reached, does not run on this machine, or its files cannot be told.
+pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
+    match access.dbms() {
+        Dbms::Postgres => postgres::files(access, tables),
+        Dbms::Mysql => Err(Error::asked(
+            "MySQL's blocks are in no files of a table alone that we know",
+            "name a PostgreSQL server",
+        )),
     }
 }
 

@@ -18,6 +18,7 @@ use postgres::config::SslMode;
 use postgres::{Client, NoTls, Statement};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -344,8 +345,7 @@ impl<'a> Connection<'a> {
         for row in 0..u64::from(self.engine.work.read_rows) {
             let block_number = self.order.of((first.unsigned_abs() + row) % scale);
             let (segment, within) = (block_number / SEGMENT_BLOCKS, block_number % SEGMENT_BLOCKS);
-            let file = &self.engine.files[table];
-            names.push(if segment == 0 { file.clone() } else { format!("{file}.{segment}") });
+            names.push(segment_of(&self.engine.files[table], segment));
             offsets.push(i64::try_from(within * u64::from(block)).expect("a segment is 1 GiB"));
         }
         let statement = read.as_ref().expect("prepared just now");
@@ -443,6 +443,38 @@ fn doubts(facts: &ServerFacts) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The files of the tables that are read by key, in the order of their blocks, all that was written in them.
+pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
+    let address = &access.servers[0];
+    let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
+    let mut client = connect(access, address)?;
+    client.batch_execute("CHECKPOINT").map_err(|error| failed(address, "write its cache", &error))?;
+    let mut files = Vec::new();
+    for table in 0..tables.schemas as usize {
+        let name = format!("{SCHEMA}.{}", blocks_table(table));
+        let row = client
+            .query_one(
+                "SELECT current_setting('data_directory') || '/' || pg_relation_filepath($1::text::regclass)",
+                &[&name],
+            )
+            .map_err(|error| told(&error))?;
+        let first: String = row.get(0);
+        files.extend((0..tables.scale.div_ceil(SEGMENT_BLOCKS)).map(|segment| segment_of(&first, segment).into()));
+    }
+    match files.iter().find(|file: &&PathBuf| !file.is_file()) {
+        Some(file) => Err(Error::failed(
+            format!("'{address}' has its table in '{}', and no such file can be seen here", file.display()),
+            "name a server on this machine whose files this user may read",
+        )),
+        None => Ok(files),
+    }
+}
+
+/// The file of a table's segment, by that of its first.
+fn segment_of(first: &str, segment: u64) -> String {
+    if segment == 0 { first.into() } else { format!("{first}.{segment}") }
 }
 
 /// The files of the tables that are read by key, from the data directory.

@@ -1,0 +1,178 @@
+//! The plan of `layers`: the same blocks of the same files by one layer after the other, from raw I/O to a row.
+//!
+//! Points are known beforehand. Each round has every layer once; every second round goes backwards, so that a device
+//! that drifts favours none of them.
+
+use super::calibrate::{SMALL, WINDOW, seed_of};
+use crate::analyse::PointSummary;
+use crate::model::{
+    Coordinates, Layer, Load, Mix, Nanos, Pattern, Point, Ratio, ReadWay, SqlWork, Step, Stream, Until, WarmUp,
+};
+use serde::{Deserialize, Serialize};
+
+/// What `layers` was asked for. Kept in the journal's header, so that the report can be made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayersRequest {
+    /// I/Os outstanding, threads, or sessions: a table for each number.
+    pub sessions: Vec<u32>,
+    /// How often each layer is measured.
+    pub rounds: u32,
+    /// How long each time.
+    pub point_time: Nanos,
+    /// What comes before each measurement.
+    pub warm_up: WarmUp,
+    /// What the sessions do by [`Layer::Row`].
+    pub work: SqlWork,
+    /// [`Layer::Single`] is measured too.
+    pub single: bool,
+    /// The engine of [`Layer::Async`]: the best that the machine grants.
+    pub asynchronous: String,
+}
+
+impl LayersRequest {
+    /// Points end by the clock; a difference between runs below this is not worth a word.
+    #[must_use]
+    pub fn precision() -> Ratio {
+        Ratio::of(2, 100)
+    }
+
+    /// The layers that are measured, from storage up.
+    #[must_use]
+    pub fn layers(&self) -> Vec<Layer> {
+        Layer::ALL.into_iter().filter(|layer| self.single || *layer != Layer::Single).collect()
+    }
+
+    /// What a database's sessions do by `layer`; none for raw I/O.
+    #[must_use]
+    pub fn work_of(&self, layer: Layer) -> Option<SqlWork> {
+        let (way, read_rows) = match layer {
+            Layer::Async | Layer::Sync => return None,
+            Layer::File => (ReadWay::File, self.work.read_rows),
+            Layer::Row => (ReadWay::Row, self.work.read_rows),
+            Layer::Single => (ReadWay::Row, 1),
+        };
+        Some(SqlWork { way, read_rows, ..self.work })
+    }
+
+    /// Bytes of a block.
+    #[must_use]
+    pub fn block(&self) -> u32 {
+        self.work.tables.block
+    }
+
+    /// The point that comes next, after those that are done; none when all are.
+    #[must_use]
+    pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
+        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates() == *wanted);
+        self.coordinates().into_iter().find(|wanted| !is_done(wanted)).map(|wanted| self.point(wanted, seed))
+    }
+
+    /// Every point, in the order they are measured.
+    fn coordinates(&self) -> Vec<Coordinates> {
+        let mut all = Vec::new();
+        for small in &self.sessions {
+            for round in 1..=self.rounds {
+                let mut layers = self.layers();
+                if round % 2 == 0 {
+                    layers.reverse();
+                }
+                let of = |layer| Coordinates { small: *small, large: 0, step: Step::Layer(layer, round) };
+                all.extend(layers.into_iter().map(of));
+            }
+        }
+        all
+    }
+
+    fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
+        let sql = if let Step::Layer(layer, _) = coordinates.step { self.work_of(layer) } else { None };
+        let stream = Stream {
+            name: SMALL.into(),
+            load: Load::Closed { depth: coordinates.small },
+            mix: Mix::READS,
+            pattern: Pattern::Uniform,
+            length: self.block(),
+            sql,
+        };
+        Point {
+            coordinates,
+            streams: vec![stream],
+            warm_up: self.warm_up,
+            until: Until::Elapsed(self.point_time),
+            seed: seed_of(seed, coordinates),
+            window: WINDOW,
+        }
+    }
+
+    /// The points of `layer` that have the most outstanding.
+    #[must_use]
+    pub fn extremes_of(&self, layer: Layer, seed: u64) -> Vec<Point> {
+        let most = self.sessions.iter().copied().max().unwrap_or(1);
+        vec![self.point(Coordinates { small: most, large: 0, step: Step::Layer(layer, 1) }, seed)]
+    }
+
+    /// The same of every layer.
+    #[must_use]
+    pub fn extremes(&self, seed: u64) -> Vec<Point> {
+        self.layers().into_iter().flat_map(|layer| self.extremes_of(layer, seed)).collect()
+    }
+
+    /// How many points there are.
+    #[must_use]
+    pub fn points_expected(&self) -> usize {
+        self.coordinates().len()
+    }
+
+    /// Seconds that a point takes at the most.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        self.point_time.plus(self.warm_up.most).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Tables;
+    use crate::plan::Search;
+
+    fn request(single: bool) -> LayersRequest {
+        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
+        LayersRequest {
+            sessions: vec![2, 16],
+            rounds: 2,
+            point_time: Nanos::from_secs(5),
+            warm_up: WarmUp::NONE,
+            work: SqlWork::reads(tables),
+            single,
+            asynchronous: "uring".into(),
+        }
+    }
+
+    #[test]
+    fn every_layer_comes_once_a_round_and_every_second_round_backwards() {
+        let names: Vec<String> = request(false).coordinates().iter().map(Coordinates::name).collect();
+        let of_two = ["async:1", "sync:1", "file:1", "row:1", "row:2", "file:2", "sync:2", "async:2"];
+        let of = |sessions: u32| of_two.iter().map(move |name| format!("layer:{name}:{sessions}"));
+        assert_eq!(names, of(2).chain(of(16)).collect::<Vec<_>>());
+        assert_eq!(request(true).points_expected(), 20);
+    }
+
+    #[test]
+    fn layers_differ_in_their_way_and_in_nothing_else() {
+        let request = request(true);
+        let points: Vec<Point> = request.extremes(7);
+        assert!(points.iter().all(|point| point.streams.len() == 1 && point.streams[0].load.slots() == 16));
+        assert!(points.iter().all(|point| point.streams[0].length == 8192 && point.until == points[0].until));
+        let works: Vec<_> =
+            points.iter().map(|point| point.streams[0].sql.map(|work| (work.way, work.read_rows))).collect();
+        let row = |rows| Some((ReadWay::Row, rows));
+        assert_eq!(works, [None, None, Some((ReadWay::File, 64)), row(64), row(1)]);
+    }
+
+    #[test]
+    fn the_journal_keeps_the_request() {
+        let search = Search::Layers(request(true));
+        let kept = serde_json::to_value(&search).unwrap();
+        assert_eq!(Search::of(&kept), Some(search));
+    }
+}

@@ -1,0 +1,230 @@
+//! What each layer costs as text: a table for each number of sessions, then from layer to layer where the rest went.
+
+use super::calibration::plus_minus;
+use super::{sql, table};
+use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
+use crate::model::{Bytes, Layer, Nanos};
+use crate::plan::{LayersRequest, Search};
+use crate::record::journal::Run;
+use std::fmt::Write;
+
+/// Columns of a layer's name.
+const NAME: usize = 33;
+
+/// What a run found; none if it was made by another verb.
+#[must_use]
+pub fn of(run: &Run) -> Option<LayersResult> {
+    request(run)?;
+    Some(layers(&run.latest(), run.header.host.cpus))
+}
+
+fn request(run: &Run) -> Option<LayersRequest> {
+    match Search::of(&run.header.plan)? {
+        Search::Layers(request) => Some(request),
+        Search::Calibrate(_) | Search::Curve(_) | Search::Sql(_) => None,
+    }
+}
+
+/// The tables, where the rest went, then what is doubtful. Empty if the run was made by another verb.
+#[must_use]
+pub fn text(run: &Run, found: &LayersResult) -> String {
+    let Some(request) = request(run) else { return String::new() };
+    let mut text = heading(run, &request);
+    found.tables.iter().for_each(|table| text.push_str(&one_table(table, &request.asynchronous)));
+    text.push_str(LEGEND);
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    text.push_str(table::cut_off(run));
+    text
+}
+
+const LEGEND: &str = "\n\
+    storage: bytes the kernel counted as read from storage, as a share of the blocks' (raw by the disks' counters, the\n\
+    database by its processes'); below 100 % a cache served the rest, above it somebody read more than was asked for\n\
+    p50, p99: of a block; of the database, of a statement divided by its blocks\n\
+    CPU: seconds a million blocks, which is microseconds a block, user and system: `here` of this process, `server` of\n\
+    the server's; threads of the kernel and its interrupts are in neither\n";
+
+fn heading(run: &Run, request: &LayersRequest) -> String {
+    let header = &run.header;
+    let mut text = format!("{}\n", header.facts.name);
+    if let Some(server) = &header.facts.server {
+        let _ = writeln!(text, "{}", sql::server_line(server));
+    }
+    let rounds = if request.rounds == 1 { "once".into() } else { format!("{} times", request.rounds) };
+    let _ = writeln!(
+        text,
+        "random reads of {} in the files of the table, each layer {rounds} {} long; {} CPUs, Rigel {}",
+        Bytes(request.block().into()),
+        request.point_time,
+        header.host.cpus,
+        header.version
+    );
+    text
+}
+
+/// The table of one number of sessions, and what changes from layer to layer.
+fn one_table(table: &LayerTable, asynchronous: &str) -> String {
+    let mut text = format!(
+        "\n{:<NAME$} {:>8} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}\n",
+        format!("{} at a time", table.sessions),
+        "blocks/s",
+        "",
+        "of 1",
+        "storage",
+        "p50",
+        "p99",
+        "CPU",
+        "here",
+        "server",
+        "/CPU s"
+    );
+    for figures in &table.layers {
+        text.push_str(&line(figures, asynchronous));
+    }
+    if !table.steps.is_empty() {
+        text.push_str("\nwhere the rest went\n");
+    }
+    table.steps.iter().for_each(|step| text.push_str(&step_line(step, table)));
+    text
+}
+
+fn line(figures: &LayerFigures, asynchronous: &str) -> String {
+    let known = |value: Option<f64>, decimals: usize| {
+        value.map_or_else(|| "-".to_string(), |value| format!("{value:.decimals$}"))
+    };
+    let percent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.1}%", share * 100.0));
+    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), |us| Nanos::from_micros_f64(us).to_string());
+    let line = format!(
+        "{:<NAME$} {:>8.0} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}",
+        name(figures, asynchronous),
+        figures.blocks_per_s.value,
+        plus_minus(figures.blocks_per_s),
+        percent(figures.share_of_first),
+        percent(figures.storage_share),
+        time(figures.p50_us),
+        time(figures.p99_us),
+        known(figures.cpu_s_per_million, 1),
+        format!("{:.1}", figures.client_cpu_us),
+        known(figures.server_cpu_us, 1),
+        known(figures.blocks_per_cpu_s, 0),
+    );
+    line.trim_end().to_string() + "\n"
+}
+
+/// `1  raw, asynchronous (uring)`.
+fn name(figures: &LayerFigures, asynchronous: &str) -> String {
+    let of_statement = format!("{} a statement", figures.blocks_per_operation);
+    let name = match figures.layer {
+        Layer::Async => format!("raw, asynchronous ({asynchronous})"),
+        Layer::Sync => "raw, a thread each (psync)".into(),
+        Layer::File => "database, no buffer cache".into(),
+        Layer::Row => "database, through buffer cache".into(),
+        Layer::Single => format!("the same, {of_statement}"),
+    };
+    format!("{:<2} {name}", figures.layer.number())
+}
+
+/// `2 to 4  83.4 % of the blocks; a session is 300us longer at a block; CPU +40.1us: 5.1us here, 35.0us in the server`.
+fn step_line(step: &LayerStep, table: &LayerTable) -> String {
+    let more = |us: f64| {
+        let size = Nanos::from_micros_f64(us.abs());
+        if us < 0.0 { format!("{size} less") } else { format!("{size} more") }
+    };
+    let longer = Nanos::from_micros_f64(step.time_us.abs());
+    let how = if step.time_us < 0.0 { "shorter" } else { "longer" };
+    let cpu = match step.server_cpu_us {
+        Some(server) if step.to.is_database() => {
+            format!("CPU {} here, {} in the server", more(step.client_cpu_us), more(server))
+        }
+        Some(_) => format!("CPU {}", more(step.client_cpu_us)),
+        None => format!("CPU {} here, the server's is not known", more(step.client_cpu_us)),
+    };
+    let mut text = format!(
+        "  {:<2} to {:<2}  {}\n            {:.1} % of the blocks; at a block a session is {longer} {how}; {cpu}\n",
+        step.from.number(),
+        step.to.number(),
+        what(step),
+        step.blocks_share * 100.0
+    );
+    if let Some(note) = waiting(step, table) {
+        let _ = writeln!(text, "            {note}");
+    }
+    text
+}
+
+/// What is between two layers.
+fn what(step: &LayerStep) -> &'static str {
+    match (step.from, step.to) {
+        (Layer::Async, _) => "a thread waits for each I/O, and is woken for it",
+        (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",
+        (Layer::File, _) => "buffer management, the index and the row, instead of file calls",
+        (Layer::Sync, _) => "all that the database adds to what a session waits for",
+        _ => "a statement, its answer and the client for every block",
+    }
+}
+
+/// What a longer time is made of, where CPU time alone does not tell.
+fn waiting(step: &LayerStep, table: &LayerTable) -> Option<String> {
+    let cpu = step.client_cpu_us + step.server_cpu_us?;
+    let rest = step.time_us - cpu.max(0.0);
+    // What is within a tenth of the block's time is no more than how well the rates are known.
+    let whole = table.layers.iter().find(|figures| figures.layer == step.to)?;
+    let at_a_block = f64::from(table.sessions) * 1e6 / whole.blocks_per_s.value.max(1e-9);
+    (rest > at_a_block / 10.0).then(|| {
+        format!("{} of that is waiting: for storage, or for a CPU that others use", Nanos::from_micros_f64(rest))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{Estimate, Interval};
+    use crate::report::golden;
+
+    fn figures(layer: Layer, rate: f64, client: f64, server: Option<f64>) -> LayerFigures {
+        let cpu = if layer.is_database() { server.map(|server| server + client) } else { Some(client) };
+        LayerFigures {
+            layer,
+            blocks_per_s: Estimate { value: rate, interval: Some(Interval { low: rate * 0.99, high: rate * 1.01 }) },
+            rounds: vec![rate],
+            blocks_per_operation: if layer == Layer::Row || layer == Layer::File { 64.0 } else { 1.0 },
+            share_of_first: Some(rate / 40_000.0),
+            storage_share: Some(1.0),
+            buffer_cache_share: None,
+            p50_us: Some(16e6 / rate),
+            p99_us: Some(32e6 / rate),
+            client_cpu_us: client,
+            server_cpu_us: server,
+            cpu_s_per_million: cpu,
+            blocks_per_cpu_s: cpu.map(|cpu| 1e6 / cpu),
+            cpus_busy: cpu.map(|cpu| cpu * rate / 1e6),
+        }
+    }
+
+    fn between(from: &LayerFigures, to: &LayerFigures) -> LayerStep {
+        let time = |figures: &LayerFigures| 16e6 / figures.blocks_per_s.value;
+        LayerStep {
+            from: from.layer,
+            to: to.layer,
+            blocks_share: to.blocks_per_s.value / from.blocks_per_s.value,
+            time_us: time(to) - time(from),
+            client_cpu_us: to.client_cpu_us - from.client_cpu_us,
+            server_cpu_us: to.server_cpu_us.or((!to.layer.is_database()).then_some(0.0)),
+        }
+    }
+
+    #[test]
+    fn the_table_has_every_layer_and_what_is_between_them() {
+        let layers = vec![
+            figures(Layer::Async, 40_000.0, 4.0, None),
+            figures(Layer::Sync, 38_000.0, 9.0, None),
+            figures(Layer::File, 30_000.0, 0.5, Some(22.0)),
+            figures(Layer::Row, 33_000.0, 0.4, Some(18.0)),
+            figures(Layer::Single, 15_000.0, 20.0, None),
+        ];
+        let pairs = [(0, 1), (1, 2), (2, 3), (1, 3), (3, 4)];
+        let steps = pairs.map(|(from, to)| between(&layers[from], &layers[to])).to_vec();
+        golden::check("layers.txt", &one_table(&LayerTable { sessions: 16, layers, steps }, "uring"));
+    }
+}

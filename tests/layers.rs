@@ -1,0 +1,94 @@
+//! `rigel layers` on the servers that are here: every layer is measured on the same blocks, and nothing is left.
+
+mod common;
+
+use common::{Missing, Place, entries, rigel, test, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The programs of a supported version.
+fn programs(bin: impl Into<PathBuf>) -> Result<PathBuf, Missing> {
+    let bin = bin.into();
+    if bin.join("postgres").exists() {
+        Ok(bin)
+    } else {
+        Err(Missing(format!("{} has no postgres: scripts/setup.sh test brings it", bin.display())))
+    }
+}
+
+fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers: &[&str]) {
+    let place = Place::new(name);
+    let command = format!(
+        "layers . --scale 64MiB --sessions 2 --rounds 1 --point-time 1s --warm-up 500ms --no-progress --out run \
+         --buffer-cache 8MiB --server-bin {} {arguments}",
+        text(bin)
+    );
+    let output = rigel(&place, &command).arg("--json").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
+
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tables = report["layers"]["tables"].as_array().unwrap();
+    assert_eq!((tables.len(), &tables[0]["sessions"]), (1, &2.into()));
+    let found = tables[0]["layers"].as_array().unwrap();
+    let names: Vec<&str> = found.iter().map(|layer| layer["layer"].as_str().unwrap()).collect();
+    assert_eq!(names, layers);
+    for layer in found {
+        let figure = |name: &str| layer[name].as_f64().unwrap_or_else(|| panic!("{name} of {layer}"));
+        assert!(layer["blocks_per_s"]["value"].as_f64().unwrap() > 0.0, "{layer}");
+        assert!(figure("p50_us") > 0.0 && figure("p99_us") >= figure("p50_us"), "{layer}");
+        let both = figure("client_cpu_us") + layer["server_cpu_us"].as_f64().unwrap_or(0.0);
+        assert!((figure("cpu_s_per_million") - both).abs() < 1e-6 * both, "{layer}");
+        let is_database = layer["layer"] != "async" && layer["layer"] != "sync";
+        assert_eq!(layer["server_cpu_us"].is_number(), is_database, "{layer}");
+    }
+    for point in report["points"].as_array().unwrap() {
+        assert_eq!(point["end"], "complete", "{point}");
+        assert_eq!(point["classes"][0]["failed"], serde_json::json!({}), "{point}");
+        // The files of the table, and not more: 64 MiB of 8 KiB.
+        assert_eq!(point["classes"][0]["coverage"]["blocks"], 8192, "{point}");
+    }
+    // The same from the journal, for people.
+    let again = rigel(&place, "report run").output().unwrap();
+    let again = String::from_utf8(again.stdout).unwrap();
+    assert!(again.contains("where the rest went") && again.contains("4  database, through buffer cache"), "{again}");
+}
+
+#[test]
+fn every_layer_reads_its_blocks_on_postgresql_15() {
+    test("every_layer_reads_its_blocks_on_postgresql_15", || {
+        let bin = programs("/usr/lib/postgresql/15/bin")?;
+        every_layer_reads_its_blocks("layers-15", &bin, "", &["async", "sync", "file", "row"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn every_layer_reads_its_blocks_on_postgresql_18() {
+    test("every_layer_reads_its_blocks_on_postgresql_18", || {
+        let bin = programs(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin"))?;
+        every_layer_reads_its_blocks("layers-18", &bin, "--single", &["async", "sync", "file", "row", "single"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_is_made() {
+    let place = Place::new("layers-refused");
+    let refusals = [
+        ("layers . --server mariadb", "no function that reads one block of a file"),
+        ("layers . --scale 1000TiB", "free"),
+        ("layers . --scale 64MiB --work-unit 8193", "8193 rows"),
+        ("layers . --sessions 2000", "--sessions 2000"),
+        ("layers . --point-time 1ms", "--point-time"),
+        ("layers missing", "missing"),
+    ];
+    for (arguments, named) in refusals {
+        let output = rigel(&place, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
+        assert!(said.contains(named) && said.contains("cure: "), "{arguments}: {said}");
+        assert!(entries(&place.0).is_empty(), "{arguments} left something");
+    }
+}
