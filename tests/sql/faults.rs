@@ -95,11 +95,11 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
         let place = Place::new("sql-password");
         let server = serve(&postgres_15()?, &place, &[]);
         let mut database = client(server.url());
-        database
-            .batch_execute(
-                "CREATE ROLE ana LOGIN PASSWORD 's3cret'; CREATE DATABASE shop; GRANT CREATE ON DATABASE shop TO ana",
-            )
-            .unwrap();
+        for statement in
+            ["CREATE ROLE ana LOGIN PASSWORD 's3cret'", "CREATE DATABASE shop", "GRANT CREATE ON DATABASE shop TO ana"]
+        {
+            database.batch_execute(statement).unwrap();
+        }
         let rules = "local all rigel trust\nlocal all all scram-sha-256\n";
         std::fs::write(server.directory().join("data/pg_hba.conf"), rules).unwrap();
         database.batch_execute("SELECT pg_reload_conf()").unwrap();

@@ -74,13 +74,18 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let said = in_words(error);
     let code = error.code().map(postgres::error::SqlState::code);
     let (what, cure) = match code {
-        Some("28P01" | "28000") if with_password => (
+        Some("28P01") if with_password => (
             format!("does not accept the password of {}", address.user),
             "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
                  in ~/.pgpass"
                 .to_string(),
         ),
-        Some("28P01" | "28000") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some("28P01") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        // No password helps: there is no such user, or pg_hba.conf has no line for us, or one that rejects us.
+        Some("28000") => (
+            format!("does not let us in: {said}"),
+            "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
+        ),
         None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
         Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
         Some("53300") => {
