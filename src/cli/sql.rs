@@ -46,7 +46,7 @@ enum SqlVerb {
 )]
 struct RunArgs {
     /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
-    #[arg(value_name = "URL", required_unless_present_any = ["on", "resume", "conf"], conflicts_with = "on")]
+    #[arg(value_name = "URL", conflicts_with = "on")]
     urls: Vec<OsString>,
     #[command(flatten)]
     private: PrivateArgs,

@@ -17,8 +17,8 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
         ends(&place, &format!("sql load {url} --scale 4000"), 0);
-        let terms = "--point-max 10s --precision 50% --work-unit 8 --no-progress";
-        let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --out run"));
+        let terms = "--point-max 10s --precision 50% --work-unit 8";
+        let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out run"));
         wait_until("the first point is done", || lines(&place.0.join("run")) >= 2);
         signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
@@ -39,7 +39,10 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
             assert!((count(&point["sql"]["visited"]["per_operation"]) - 8.0).abs() < f64::EPSILON, "{point}");
         }
 
-        let document = measured(&place, &format!("curve {url} --rate 20..60/20 --in-flight 4 {terms} --out open"));
+        let document = measured(
+            &place,
+            &format!("curve {url} --rate 20..60/20 --in-flight 4 --work-unit 8 --point-max 2s --out open"),
+        );
         let points = document["points"].as_array().unwrap();
         let offered: Vec<u64> = points.iter().map(|point| point["step"]["rate"].as_u64().unwrap()).collect();
         assert_eq!(offered, [20, 40, 60]);
