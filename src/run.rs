@@ -23,7 +23,7 @@ use crate::model::{
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
 use crate::record::journal::{EngineChoice, Journal};
-use crate::record::{PointRecord, Window};
+use crate::record::{End, PointRecord, Window};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -316,10 +316,15 @@ impl Bench {
                 self.drive(&warming, stop, &mut |_| ())?;
             }
             let record = self.measure_point(&point, stop, listen)?;
+            // A database that ended a session most likely ends the next one too, or is gone.
+            let is_lost = matches!(record.end, End::Broken(_)) && self.engine.witness().is_some();
             if record.measured > Nanos(0) {
                 journal.point(&record)?;
                 listen(Event::End(&record));
                 records.push(record);
+            }
+            if is_lost {
+                break;
             }
         }
         Ok(records)

@@ -46,8 +46,9 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
     for point in report["points"].as_array().unwrap() {
         assert_eq!(point["end"], "complete", "{point}");
         assert_eq!(point["classes"][0]["failed"], serde_json::json!({}), "{point}");
-        // The files of the table, and not more: 64 MiB of 8 KiB.
-        assert_eq!(point["classes"][0]["coverage"]["blocks"], 8192, "{point}");
+        // The table and not more: 64 MiB of 8 KiB. A server that extends files in steps may leave some blocks empty.
+        let blocks = point["classes"][0]["coverage"]["blocks"].as_u64().unwrap();
+        assert!((8192..=8192 + 576).contains(&blocks), "{point}");
     }
     // The same from the journal, for people.
     let again = rigel(&place, "report run").output().unwrap();

@@ -257,10 +257,10 @@ fn doubts(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::doubt(
                 "page cache",
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks: its figures are those of memory to that share",
+                    "at {at} the page cache served {:.1} % of the blocks: to that share its figures are of memory",
                     share * 100.0
                 ),
-                "run as root, so that the server's memory is limited; or give a --scale several times the memory",
+                "give a larger --scale; as root, the server's memory is limited as well, and its page cache with it",
             ));
         }
         if buffered > CACHED {

@@ -244,8 +244,10 @@ fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
 fn timeline(record: &PointRecord) -> Vec<Moment> {
     let (from, end) = (record.warm_up, record.warm_up.plus(record.measured).plus(Nanos::from_millis(200)));
     let inside = |sample: &&Sample| sample.at >= from && sample.at <= end;
+    // The last one was taken when all sessions were gone and had published what they still held.
+    let before_the_end = record.samples.split_last().map_or(&[][..], |(_, before)| before);
     let samples: Vec<(&Sample, &ServerSample)> =
-        record.samples.iter().filter(inside).filter_map(|sample| Some((sample, sample.server.as_deref()?))).collect();
+        before_the_end.iter().filter(inside).filter_map(|sample| Some((sample, sample.server.as_deref()?))).collect();
     let moment = |pair: &[(&Sample, &ServerSample)]| {
         let [(a, first), (b, last)] = pair else { unreachable!("windows of two") };
         let seconds = b.at.since(a.at).as_secs_f64();

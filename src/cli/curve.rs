@@ -77,6 +77,12 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     } else if let Some(urls) = database::urls(&args.measuring.targets)? {
         args.on_database(&urls)?
     } else {
+        if args.work != WorkArgs::default() {
+            return Err(Error::asked(
+                "options for sessions of a database are given, and none is named",
+                "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
+            ));
+        }
         let engine = if args.sessions.is_some() { "psync" } else { "auto" };
         measuring::begin(&args.measuring, Search::Curve(args.request()?), engine)?
     };
@@ -103,12 +109,17 @@ impl CurveArgs {
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
             ("--engine", self.measuring.engine.is_some(), "the database's own"),
             ("--buffered", self.measuring.buffered, "the database's own setting"),
+            ("--size", self.size != "8KiB", "the database's block"),
+            ("--workers", self.measuring.workers.is_some(), "a thread for each session"),
         ];
         if let Some((option, _, instead)) = asked.into_iter().find(|(_, given, _)| *given) {
             return Err(Error::asked(
                 format!("{option} is for files and devices, and '{}' is a database", urls[0]),
                 format!("leave it out; in its place there is {instead}"),
             ));
+        }
+        if self.rate.is_some() && self.work.has_pauses() {
+            return Err(sql::rate_with_pauses());
         }
         let access = database::access(urls, &self.measuring.password)?;
         let tables = sql::tables_of(&access)?;

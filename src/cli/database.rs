@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// Where the password is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PasswordArgs {
-    /// The database password is the first line of this file [default: `PGPASSWORD`, ~/.pgpass or `MYSQL_PWD`; asked for on a terminal]
+    /// The database's password is the first line of this file [default: that of `PGPASSWORD`, `~/.pgpass` or
+    /// `MYSQL_PWD`, or asked for on a terminal]
     #[arg(long, value_name = "FILE")]
     pub(super) password_file: Option<PathBuf>,
 }

@@ -26,7 +26,7 @@ const SESSIONS_MAX: u32 = 1000;
 
 /// Reads the same blocks by raw I/O and through a database, and shows what each layer costs
 ///
-/// Makes a private PostgreSQL in the directory, loads a table, reads its blocks by four layers in turn, and removes all
+/// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes all
 /// of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly.")]
@@ -50,7 +50,8 @@ pub(super) struct LayersArgs {
     #[arg(long, value_name = "SIZE")]
     scale: Option<String>,
     /// Rows, and so blocks, that one statement reads
-    #[arg(long, value_name = "ROWS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "ROWS", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     work_unit: u32,
     /// Also reads one row a statement: what a statement costs
     #[arg(long)]

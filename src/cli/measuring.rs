@@ -259,7 +259,13 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
     };
     let measured = prepare_and_measure(&mut job, &stop, &mut listen);
     progress.borrow().finish();
-    measured?;
+    if let Err(error) = measured {
+        let points = journal::read(&job.directory).map_or(0, |run| run.points.len());
+        if points > 0 {
+            remark(&format!("{points} points are in the journal: rigel report {}\n", job.directory.display()));
+        }
+        return Err(error);
+    }
     Ok((journal::read(&job.directory)?, stop.load(Ordering::Relaxed)))
 }
 

@@ -278,13 +278,16 @@ fn clean(directory: &Path) -> Result<u8, Error> {
 
 fn measure(args: &RunArgs) -> Result<u8, Error> {
     let measuring = args.outcome.measuring();
+    args.refuse_ignored()?;
     if let Some(directory) = &args.outcome.resume {
         return report_on(measuring::resume(directory, &measuring)?, &measuring);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;
     settings.threads_per_schema = args.shape.threads.or(settings.threads_per_schema);
     settings.run_time = args.shape.run_time.or(settings.run_time);
-    settings.work_loop = args.shape.work_loop.or(settings.work_loop);
+    // An option that says when a run ends counts before a file that says it otherwise.
+    let ends_by_time = args.shape.run_time.is_some() || args.shape.until_steady;
+    settings.work_loop = args.shape.work_loop.or(settings.work_loop.filter(|_| !ends_by_time));
     if args.private.on.is_some() {
         return measure_privately(args, &settings, &measuring);
     }
@@ -295,9 +298,40 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     })?;
     let access = database::access(&urls, &measuring.password)?;
     let tables = tables_of(&access)?;
-    args.tables.refuse_others(&settings, tables)?;
+    args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args.shape.request(&settings, tables, args.work.statement_timeout())?;
     report_on(measuring::begin_sql(&measuring, Search::Sql(request), access, None, Vec::new())?, &measuring)
+}
+
+impl RunArgs {
+    /// Refuses options that this run would not heed.
+    fn refuse_ignored(&self) -> Result<(), Error> {
+        let server = &self.private.server;
+        let of_server = server.server_bin.is_some() || !server.server_set.is_empty();
+        if self.private.on.is_none() && (of_server || server.server != ServerKind::Postgres) {
+            return Err(Error::asked(
+                "--server, --server-bin and --server-set are for a private server, and none is made",
+                "add --on DIR, or leave them out",
+            ));
+        }
+        let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
+        let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
+        if self.outcome.resume.is_some() && (asked || shaped) {
+            return Err(Error::asked(
+                "a run that is gone on with has its sessions and its work from its beginning",
+                "give --resume without them, or begin another run",
+            ));
+        }
+        if self.shape.rate.is_some() && self.work.has_pauses() {
+            return Err(rate_with_pauses());
+        }
+        Ok(())
+    }
+}
+
+/// Offered operations wait for a session that pauses.
+pub(super) fn rate_with_pauses() -> Error {
+    Error::asked("--rate and --think exclude each other: a pause would count as response time", "leave one of them out")
 }
 
 const NAME_ONE: &str =
@@ -309,6 +343,9 @@ fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringA
     // All that can be wrong with the request is found before anything is made.
     let request = args.shape.request(settings, tables, args.work.statement_timeout())?;
     measuring::refuse_unusable(measuring)?;
+    if let Some(directory) = &args.private.on {
+        refuse_full(directory, tables, request.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO))?;
+    }
     let stop = measuring::stop_flag()?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
     let private = Private::make(&args.private, tables, sessions, settings.load_degree, measuring.no_progress, &stop)?;
@@ -341,7 +378,7 @@ impl Private {
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         let directory = args.on.as_deref().unwrap_or(Path::new("."));
-        refuse_full(directory, tables)?;
+        refuse_full(directory, tables, false)?;
         let settings = args.server.settings()?;
         let degree = load_degree.unwrap_or(2);
         let request = server::Request {
@@ -380,12 +417,14 @@ fn limited(server: &mut Server) -> Vec<Finding> {
 }
 
 /// The tables, their log and what loading needs beside must fit.
-fn refuse_full(directory: &Path, tables: Tables) -> Result<(), Error> {
+fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
     let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
     let free = Bytes(facts.f_bavail * facts.f_frsize);
     let needed = tables.bytes().0 + u64::from(tables.schemas) * tables.scan_blocks * u64::from(tables.block);
-    // A tenth for the index and the log beside, and room for an empty server.
-    let needed = Bytes(needed + needed / 10 + 512 * MIB);
+    // A tenth for the index, the log that loading makes, room for an empty server, and the log that updates may make:
+    // the server keeps up to 4 GB of it.
+    let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
+    let needed = Bytes(needed + needed / 10 + log + 512 * MIB);
     if free < needed {
         return Err(Error::asked(
             format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),

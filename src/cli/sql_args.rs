@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const SESSIONS: u32 = 16;
 
 /// What the sessions do.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Sessions of a database")]
 pub(super) struct WorkArgs {
     /// Reads these settings from a slob.conf or pgio.conf; options have the last word
@@ -55,7 +55,7 @@ enum RedoStress {
 }
 
 /// Which tables, and by how many connections they are loaded.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Tables")]
 pub(super) struct TablesArgs {
     /// Tables, each with sessions of its own [default: 1]
@@ -106,6 +106,19 @@ impl WorkArgs {
             Dialect::Pgio => conf::pgio_defaults(),
         };
         Ok(asked.or(settings).or(defaults))
+    }
+
+    /// What the file says, or nothing: without the defaults of its kit, and without a word.
+    pub(super) fn stated(&self) -> Result<Settings, Error> {
+        let Some(path) = &self.conf else { return Ok(Settings::default()) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name another"))?;
+        Ok(conf::parse(&text)?.settings)
+    }
+
+    /// True if sessions are to pause.
+    pub(super) fn has_pauses(&self) -> bool {
+        self.think.is_some() || self.stated().is_ok_and(|settings| settings.think.is_some())
     }
 
     /// After how long the server ends a statement.
@@ -193,20 +206,27 @@ impl TablesArgs {
 }
 
 impl TablesArgs {
-    /// Refuses sizes that are asked for and are not those of the tables that are there.
-    pub(super) fn refuse_others(&self, settings: &Settings, there: Tables) -> Result<(), Error> {
+    /// Refuses sizes that are asked for and are not those of the tables that are there. Of those that only a file
+    /// `stated` it is told.
+    pub(super) fn refuse_others(&self, stated: &Settings, there: Tables) -> Result<(), Error> {
         let blocks = |scale: Option<Scale>| scale.map(|scale| scale.blocks(there.block));
-        let asked = [
-            ("tables", self.schemas.map(u64::from), u64::from(there.schemas)),
-            ("blocks in each", self.scale.as_ref().and(blocks(settings.scale)), there.scale),
-            ("blocks to scan", self.scan_table.as_ref().and(blocks(settings.scan_table)), there.scan_blocks),
-        ];
-        for (what, wanted, found) in asked {
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+        let asked = self.or(Settings::default())?;
+        let sizes = |settings: &Settings| {
+            [settings.schemas.map(u64::from), blocks(settings.scale), blocks(settings.scan_table)]
+        };
+        let found = [u64::from(there.schemas), there.scale, there.scan_blocks];
+        let names = ["tables", "blocks in each", "blocks to scan"];
+        for ((name, found), (asked, stated)) in
+            names.into_iter().zip(found).zip(sizes(&asked).into_iter().zip(sizes(stated)))
+        {
+            if let Some(wanted) = asked.filter(|wanted| *wanted != found) {
                 return Err(Error::asked(
-                    format!("{wanted} {what} are asked for, and {found} are loaded"),
+                    format!("{wanted} {name} are asked for, and {found} are loaded"),
                     "leave the option out, or make the tables anew: rigel sql drop, then rigel sql load",
                 ));
+            }
+            if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != found) {
+                remark(&format!("the file says {wanted} {name}; {found} are loaded, and used as they are\n"));
             }
         }
         Ok(())

@@ -89,6 +89,15 @@ impl TargetFacts {
     /// devices, of the same size.
     #[must_use]
     pub fn difference(&self, later: &TargetFacts) -> Option<String> {
+        if let (Some(then), Some(now)) = (&self.server, &later.server) {
+            let facts = |server: &ServerFacts| {
+                let how = if server.direct { "direct I/O" } else { "the page cache" };
+                format!("{} with a buffer cache of {} and {how}", server.version, server.buffer_cache)
+            };
+            if facts(then) != facts(now) || then.tables != now.tables {
+                return Some(format!("the server was {} and is {}, or its tables are others", facts(then), facts(now)));
+            }
+        }
         if self.members.len() != later.members.len() {
             return Some(format!("it had {} members and has {}", self.members.len(), later.members.len()));
         }

@@ -51,7 +51,7 @@ impl LayersRequest {
             Layer::Row => (ReadWay::Row, self.work.read_rows),
             Layer::Single => (ReadWay::Row, 1),
         };
-        Some(SqlWork { way, read_rows, ..self.work })
+        Some(SqlWork { read_rows, way, ..self.work })
     }
 
     /// Bytes of a block.

@@ -7,7 +7,7 @@ use crate::analyse::{
     Verdict, summarise_within,
 };
 use crate::model::{Bytes, Finding, Mix, Nanos, Pattern, Severity};
-use crate::plan::Search;
+use crate::plan::{Search, SqlTerms};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::collections::BTreeMap;
@@ -81,7 +81,15 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
         }
         Some(Search::Curve(request) | Search::Sql(request)) => {
             terms.push(size(SMALL, request.length));
-            terms.extend(work(request.mix, request.pattern));
+            match &request.sql {
+                // Sessions of a database have their work in the place of a mix and a pattern.
+                Some(SqlTerms { work, stop, .. }) => {
+                    terms.push(Term::defining("pattern", &super::sql::work_line(work)));
+                    terms.push(Term::defining("tables", &super::sql::tables_line(work.tables)));
+                    terms.push(Term::known("ends by", &format!("{stop:?}")));
+                }
+                None => terms.extend(work(request.mix, request.pattern)),
+            }
             let beside = request.background.map_or_else(
                 || "none".to_string(),
                 |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
@@ -103,6 +111,12 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
                 terms.extend(work(stream.mix, stream.pattern));
             }
         }
+    }
+    if let Some(server) = &run.header.facts.server {
+        let reads = if server.direct { "past the page cache" } else { "through the page cache" };
+        terms.push(Term::known("server", &server.version));
+        terms.push(Term::known("buffer cache", &server.buffer_cache));
+        terms.push(Term::known("server reads", &reads));
     }
     terms.extend(search.and_then(Search::bound).map(|bound| Term::known(BOUND, &bound)));
     terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));

@@ -38,12 +38,13 @@ pub fn text(run: &Run, found: &LayersResult) -> String {
     text
 }
 
-const LEGEND: &str = "\n\
-    storage: bytes the kernel counted as read from storage, as a share of the blocks' (raw by the disks' counters, the\n\
-    database by its processes'); below 100 % a cache served the rest, above it somebody read more than was asked for\n\
-    p50, p99: of a block; of the database, of a statement divided by its blocks\n\
-    CPU: seconds a million blocks, which is microseconds a block, user and system: `here` of this process, `server` of\n\
-    the server's; threads of the kernel and its interrupts are in neither\n";
+const LEGEND: &str = "
+storage: bytes the kernel counted as read from storage, as a share of the blocks' (raw by the disks' counters, the
+database by its processes'); below 100 % a cache served the rest, above it somebody read more than was asked for
+p50, p99: of a block; of the database, of a statement divided by its blocks
+CPU: seconds a million blocks, which is microseconds a block, user and system: `here` of this process, `server` of
+the server's; threads of the kernel and its interrupts are in neither
+";
 
 fn heading(run: &Run, request: &LayersRequest) -> String {
     let header = &run.header;
@@ -204,13 +205,16 @@ mod tests {
 
     fn between(from: &LayerFigures, to: &LayerFigures) -> LayerStep {
         let time = |figures: &LayerFigures| 16e6 / figures.blocks_per_s.value;
+        let server = |figures: &LayerFigures| {
+            if figures.layer.is_database() { figures.server_cpu_us } else { Some(0.0) }
+        };
         LayerStep {
             from: from.layer,
             to: to.layer,
             blocks_share: to.blocks_per_s.value / from.blocks_per_s.value,
             time_us: time(to) - time(from),
             client_cpu_us: to.client_cpu_us - from.client_cpu_us,
-            server_cpu_us: to.server_cpu_us.or((!to.layer.is_database()).then_some(0.0)),
+            server_cpu_us: server(to).zip(server(from)).map(|(to, from)| to - from),
         }
     }
 

@@ -5,7 +5,7 @@ use super::curve::{p99, steady, times};
 use super::table;
 use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
 use crate::analyse::{ClassSummary, CurveResult, PointSummary};
-use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, ServerFacts, SqlWork, Step};
+use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, ServerFacts, SqlWork, Step, Tables};
 use crate::plan::{Search, SqlTerms};
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -59,11 +59,15 @@ pub(super) fn server_line(server: &ServerFacts) -> String {
     let how = if server.direct { "direct I/O" } else { "through the page cache" };
     let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
     if let Some(tables) = server.tables {
-        let number = if tables.schemas == 1 { "1 table".into() } else { format!("{} tables", tables.schemas) };
-        let block = Bytes(tables.block.into());
-        let _ = write!(text, "; {number} of {} rows, one to a block of {block}: {}", tables.scale, tables.bytes());
+        let _ = write!(text, "; {}: {}", tables_line(tables), tables.bytes());
     }
     text
+}
+
+/// `2 tables of 131072 rows, one to a block of 8 KiB`.
+pub(super) fn tables_line(tables: Tables) -> String {
+    let number = if tables.schemas == 1 { "1 table".into() } else { format!("{} tables", tables.schemas) };
+    format!("{number} of {} rows, one to a block of {}", tables.scale, Bytes(tables.block.into()))
 }
 
 /// What the sessions do, in words.
@@ -174,7 +178,7 @@ fn figures(point: &PointSummary, sql: &SqlSummary) -> String {
     count("logical reads", server.logical);
     count("physical reads", server.physical);
     count("blocks written", server.written);
-    count("commits", server.commits);
+    count("transactions", server.commits);
     count("log syncs", server.log_syncs);
     let mut bytes = |name: &str, figure: Option<Figure>| {
         if let Some(figure) = figure {

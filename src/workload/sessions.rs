@@ -151,7 +151,9 @@ mod tests {
         }
 
         #[test]
-        fn every_operation_lies_in_the_table_of_its_session(number in 0u64..10, rows in 1u32..2000, seed in any::<u64>()) {
+        fn every_operation_lies_in_the_table_of_its_session(
+            number in 0u64..10, rows in 1u32..2000, seed in any::<u64>(),
+        ) {
             let work = SqlWork { read_rows: rows, ..SqlWork::reads(TABLES) };
             let (mut session, mut rng) = (SessionOps::new(work, number), Rng::new(seed, number));
             let home = number % 3 * 10_000;

@@ -161,6 +161,10 @@ impl Address {
             }
             "sslrootcert" | "ssl-ca" => {
                 self.authorities = (value != "system").then(|| PathBuf::from(value));
+                if value == "system" {
+                    // As libpq has it: who trusts every authority there is must at least ask for the name.
+                    self.tls = Tls::VerifyFull;
+                }
             }
             _ => {
                 return Err(Error::asked(
@@ -276,7 +280,8 @@ impl Access {
             ));
         }
         // Its own number, so that two runs on one server are told apart.
-        let application = format!("rigel-{}", std::process::id());
+        // Processes in containers share small numbers; the time tells them apart.
+        let application = format!("rigel-{}-{:x}", std::process::id(), crate::clock::fresh_seed() & 0xFFFF_FFFF);
         Ok(Self { servers, password: None, application })
     }
 

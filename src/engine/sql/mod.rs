@@ -38,15 +38,15 @@ fn scan_table(number: usize) -> String {
     format!("scan_{}", number + 1)
 }
 
-/// Adds so many random characters, of 64: letters, digits, a dot and an underscore.
-fn push_random_text(rng: &mut Rng, characters: usize, text: &mut Vec<u8>) {
+/// So many random characters, of 64: letters, digits, a dot and an underscore.
+fn random_text(rng: &mut Rng, characters: usize) -> impl Iterator<Item = u8> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._";
     let mut bits = 0;
-    for number in 0..characters {
+    (0..characters).map(move |number| {
         // Ten characters of six bits are in 64.
         bits = if number % 10 == 0 { rng.bits() } else { bits >> 6 };
-        text.push(ALPHABET[(bits & 63) as usize]);
-    }
+        ALPHABET[(bits & 63) as usize]
+    })
 }
 
 /// What looks on while a server is measured, from outside its sessions: what it counted, and what they waited for.
@@ -197,6 +197,14 @@ pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> 
     }
 }
 
+/// Which of so many servers session `number` goes to. They take them in turn, and once every table had its sessions,
+/// one further: sessions take the tables in turn as well, and each table is to be visited on each server.
+fn server_of(number: usize, tables: Tables, servers: usize) -> usize {
+    let tables = tables.schemas.max(1) as usize;
+    let together = (1..=servers).map(|times| tables * times).find(|all| all.is_multiple_of(servers));
+    (number + number / together.unwrap_or(1)) % servers
+}
+
 /// Refuses tables other than those that are wanted.
 fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables) -> Result<(), Error> {
     match found {
@@ -216,6 +224,15 @@ fn in_words(tables: Tables) -> String {
     format!("{} tables of {} rows and {} rows to scan", tables.schemas, tables.scale, tables.scan_blocks)
 }
 
+/// The processes of all servers, each once; none if some server's are not on this machine: counters of a part would be
+/// held against those of all.
+fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
+    let mut processes = processes.collect::<Option<Vec<u32>>>().unwrap_or_default();
+    processes.sort_unstable();
+    processes.dedup();
+    processes
+}
+
 /// The counters of two servers together; none where one of them does not tell.
 fn sum_of(mut sum: ServerSample, other: &ServerSample) -> ServerSample {
     let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
@@ -232,4 +249,23 @@ fn sum_of(mut sum: ServerSample, other: &ServerSample) -> ServerSample {
     }
     sum.looks = sum.looks.max(other.looks);
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_table_is_visited_on_every_server_by_equally_many_sessions() {
+        for (schemas, servers) in [(1, 1), (1, 2), (2, 2), (4, 2), (2, 4), (3, 2), (5, 3)] {
+            let tables = Tables { schemas, scale: 1000, scan_blocks: 1, block: 8192 };
+            let pair = |number: usize| (number % schemas as usize, server_of(number, tables, servers));
+            let all = schemas as usize * servers;
+            let pairs: BTreeSet<_> = (0..all).map(pair).collect();
+            assert_eq!(pairs.len(), all, "{schemas} tables, {servers} servers");
+            let on_first = (0..servers * 6).filter(|number| pair(*number).1 == 0).count();
+            assert!(on_first.abs_diff(6) <= 1, "{schemas} tables, {servers} servers: {on_first}");
+        }
+    }
 }

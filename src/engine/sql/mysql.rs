@@ -135,7 +135,8 @@ fn tls(address: &Address) -> Option<SslOpts> {
         SslOpts::default()
             .with_root_cert_path(address.authorities.clone().map(std::borrow::Cow::<std::path::Path>::Owned))
             .with_danger_accept_invalid_certs(!wants_authority)
-            .with_danger_skip_domain_validation(address.tls != Tls::VerifyFull),
+            // The crate trusts the public authorities beside the one that was named, so the name always counts.
+            .with_danger_skip_domain_validation(!wants_authority),
     )
 }
 
@@ -326,7 +327,7 @@ impl Engine for Mysql {
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let turn = number % self.access.servers.len();
+        let turn = super::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         if let Some(timeout) = &self.timeout {
@@ -364,7 +365,7 @@ impl<'a> Connection<'a> {
     fn new(client: Conn, engine: &'a Mysql, number: usize) -> Self {
         let Tables { schemas, block, .. } = engine.work.tables;
         let tables = vec![Prepared::default(); schemas as usize];
-        Self { client, engine, number, tables, updates: 0, chars: column_chars(block) }
+        Self { client, engine, number, tables, updates: crate::clock::fresh_seed(), chars: column_chars(block) }
     }
 
     fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
@@ -634,9 +635,7 @@ impl Witness for Mysql {
     }
 
     fn processes(&self) -> Vec<u32> {
-        let mut processes: Vec<u32> = self.monitors.iter().filter_map(Monitor::process).collect();
-        processes.dedup();
-        processes
+        super::all_or_none(self.monitors.iter().map(Monitor::process))
     }
 }
 

@@ -1,4 +1,5 @@
-//! What `MariaDB` and `MySQL` count while sessions work, and what these wait for: a connection of its own to one server.
+//! What `MariaDB` and `MySQL` count while sessions work, and what these wait for: a connection of its own to one
+//! server.
 //!
 //! Goes in: the numbers of our sessions' connections. Comes out: the server's counters, which are those of the whole
 //! server: neither tells tables apart. Settings of the server are never changed to see more.

@@ -210,7 +210,8 @@ impl Engine for Postgres {
     }
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
-        let turn = self.opened.fetch_add(1, Ordering::Relaxed) % self.access.servers.len();
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let turn = super::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
@@ -257,7 +258,7 @@ impl<'a> Connection<'a> {
             engine,
             tables: vec![Prepared::default(); schemas as usize],
             text: String::with_capacity(COLUMN_CHARS),
-            updates: 0,
+            updates: crate::clock::fresh_seed(),
             order: Permutation::new(scale, 0),
         }
     }
@@ -508,6 +509,8 @@ struct Seat {
     application: String,
     seen: BTreeMap<String, u64>,
     looks: u64,
+    /// Statements of its own, which the server counts as commits too.
+    asked: u64,
 }
 
 impl Monitor {
@@ -529,7 +532,15 @@ impl Monitor {
             .map_err(|error| asked(&error))?;
         let local = address.is_socket() || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
         let postmaster = if local { parent_of(pid) } else { None };
-        let seat = Seat { client, counters, waits, application: application.into(), seen: BTreeMap::new(), looks: 0 };
+        let seat = Seat {
+            client,
+            counters,
+            waits,
+            application: application.into(),
+            seen: BTreeMap::new(),
+            looks: 0,
+            asked: 0,
+        };
         Ok(Self { seat: Mutex::new(seat), postmaster })
     }
 
@@ -576,6 +587,7 @@ fn counters_statement(version: i32) -> String {
 
 impl Seat {
     fn look(&mut self) -> Result<(), postgres::Error> {
+        self.asked += 1;
         for row in self.client.query(&self.waits, &[&self.application])? {
             *self.seen.entry(row.get(0)).or_default() += u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
         }
@@ -584,17 +596,18 @@ impl Seat {
     }
 
     fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
+        self.asked += 1;
         let row = self.client.query_one(&self.counters, &[])?;
         let number = |at: usize| row.get::<_, Option<i64>>(at).and_then(|number| u64::try_from(number).ok());
         Ok(ServerSample {
             visited: number(0),
             logical: number(1),
             physical: number(2),
-            read_time: number(3).filter(|time| *time > 0).map(Nanos),
+            read_time: number(3).map(Nanos),
             written: number(4),
             log_bytes: number(5),
             log_syncs: number(6),
-            commits: number(7),
+            commits: number(7).map(|commits| commits.saturating_sub(self.asked)),
             waits: self.seen.clone(),
             looks: self.looks,
             ..ServerSample::default()
@@ -642,8 +655,6 @@ impl Witness for Postgres {
     }
 
     fn processes(&self) -> Vec<u32> {
-        let mut processes: Vec<u32> = self.monitors.iter().filter_map(|monitor| monitor.postmaster).collect();
-        processes.dedup();
-        processes
+        super::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
     }
 }

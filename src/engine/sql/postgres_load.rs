@@ -78,6 +78,7 @@ fn load_one(
     listen: &LoadListen,
 ) -> Result<Loaded, Error> {
     let mut client = connect(access, address)?;
+    refuse_second(&mut client, address)?;
     let block: i32 = client
         .query_one("SELECT current_setting('block_size')::int", &[])
         .map_err(|error| failed(address, "tell its block size", &error))?
@@ -88,10 +89,10 @@ fn load_one(
         Some((found, _)) => chunks::refuse_others(address, found, tables)?,
         None => make(&mut client, address, tables, request.tablespace.as_deref())?,
     }
-    let missing = missing_chunks(&mut client, address, tables)?;
-    if known.is_some() {
-        reclaim(&mut client, address, &missing)?;
+    if known.is_some_and(|(_, loaded)| !loaded) {
+        reclaim(&mut client, address, tables)?;
     }
+    let missing = missing_chunks(&mut client, address, tables)?;
     let connect = || connect(access, address);
     let loading = Loading::new(tables, &missing, stop, listen);
     loading.run(request.degree, connect, |client, chunk| {
@@ -107,6 +108,16 @@ fn load_one(
     // Only a superuser, or one who was granted it, may; the server does it by itself before long.
     let _ = client.batch_execute("CHECKPOINT");
     Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
+}
+
+/// Refuses to load where another load is at work; the lock goes with the connection.
+fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
+    #[expect(clippy::cast_possible_wrap, reason = "a name for a lock")]
+    let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&(ORDER as i64)]);
+    if row.map_err(|error| failed(address, "lock its tables for loading", &error))?.get(0) {
+        return Ok(());
+    }
+    Err(Error::asked(format!("'{address}' is being loaded by another rigel"), "let it end, or stop it by Ctrl-C"))
 }
 
 /// Makes the schema, its manifest and the empty tables, all or none of it.
@@ -150,13 +161,14 @@ fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Res
 
 /// Makes the blocks free that a load which was cut short has filled and not committed: without it every row that is
 /// loaded again would get a new block, and the old ones would lie empty between.
-fn reclaim(client: &mut Client, address: &Address, missing: &[Chunk]) -> Result<(), Error> {
-    let tables: BTreeSet<&str> = missing.iter().map(|chunk| chunk.table.as_str()).collect();
-    for table in tables {
+fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(), Error> {
+    let schemas = 0..tables.schemas as usize;
+    for table in schemas.flat_map(|table| [blocks_table(table), scan_table(table)]) {
         // The lock is granted when sessions of that load are gone, whose client may be dead for a moment only.
-        for statement in
-            [format!("BEGIN; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"), format!("VACUUM {SCHEMA}.{table}")]
-        {
+        for statement in [
+            format!("BEGIN; SET LOCAL lock_timeout = '30s'; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"),
+            format!("VACUUM {SCHEMA}.{table}"),
+        ] {
             client
                 .batch_execute(&statement)
                 .map_err(|error| failed(address, "make room for the rows that are missing", &error))?;
@@ -193,7 +205,7 @@ fn row(id: u64, line: &mut Vec<u8>) {
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         line.push(b'\t');
-        super::push_random_text(&mut rng, COLUMN_CHARS, line);
+        line.extend(super::random_text(&mut rng, COLUMN_CHARS));
     }
     line.push(b'\n');
 }
@@ -284,13 +296,20 @@ pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
     for address in &access.servers {
         let mut client = connect(access, address)?;
         let Some((tables, _)) = manifest(&mut client, address)? else { continue };
+        client
+            .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = false"))
+            .map_err(|error| failed(address, "note that tables are removed", &error))?;
         let schemas = 0..tables.schemas as usize;
         let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
-        for name in names.chain(["chunks".into(), "manifest".into()]) {
+        for name in names {
             let text = format!("DROP TABLE IF EXISTS {SCHEMA}.{name} RESTRICT");
             client.batch_execute(&text).map_err(|error| failed(address, "remove a table", &error))?;
             removed.push(format!("{SCHEMA}.{name}"));
         }
+        // Both or none: without the manifest nobody knows what else there is.
+        let text = format!("BEGIN; DROP TABLE {SCHEMA}.chunks RESTRICT; DROP TABLE {SCHEMA}.manifest RESTRICT; COMMIT");
+        client.batch_execute(&text).map_err(|error| failed(address, "remove the manifest", &error))?;
+        removed.extend(["chunks", "manifest"].map(|name| format!("{SCHEMA}.{name}")));
         // With something of somebody else's in it, it stays.
         if client.batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT")).is_ok() {
             removed.push(format!("schema {SCHEMA}"));
