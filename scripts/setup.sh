@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a target of the Makefile needs and this machine lacks. Says nothing when all is there.
 #
-#   scripts/setup.sh build|test|bench
+#   scripts/setup.sh build|test|bench|server
 #
 # Debian and Ubuntu are set up by apt-get, with sudo where the user is not root. Elsewhere it names what is missing.
 set -euo pipefail
@@ -162,8 +162,8 @@ install_rust_tools() {
 
 target=${1:-}
 case $target in
-    build | test | bench) ;;
-    *) stop "usage: scripts/setup.sh build|test|bench" ;;
+    build | test | bench | server) ;;
+    *) stop "usage: scripts/setup.sh build|test|bench|server" ;;
 esac
 
 packages=()
@@ -182,6 +182,10 @@ done <<<"${needs#?}"
 if [ ${#packages[@]} -gt 0 ]; then
     mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
     install_packages "${packages[@]}"
+fi
+if [ "$target" = server ]; then
+    have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_servers postgresql
+    exit 0
 fi
 if [ "$target" = test ]; then
     servers=()
