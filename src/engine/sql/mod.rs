@@ -1,6 +1,6 @@
 //! Databases as targets: tables of one row a block, made, found, worked on and removed by their own SQL.
 //!
-//! Goes in: an [`Access`] and what is to be done. Comes out: tables, an [`Engine`](super::Engine) on them, and what the
+//! Goes in: an [`Access`] and what is to be done. Comes out: tables, an [`Engine`] on them, and what the
 //! server itself counted. Nothing is dropped or altered that was not made here: a manifest in the database says what
 //! was.
 
