@@ -6,7 +6,7 @@
 //! after its last: the figures of an operation are exact. Figures a second are those times the operations a second of
 //! the measurement.
 
-use crate::model::{Finding, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
+use crate::model::{Counters, Finding, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
 use crate::record::{Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,6 +36,8 @@ pub struct SqlSummary {
     pub client_cpu_us: f64,
     /// What the server did; none if it told nothing.
     pub server: Option<ServerFigures>,
+    /// What the disks below did meanwhile, for everybody; none where they are not on this machine.
+    pub disk: Option<DiskFigures>,
     /// What the sessions waited for, most first.
     pub waits: Vec<Wait>,
     /// Response times of operations in powers of two of a microsecond: the upper edge, and how many.
@@ -82,6 +84,21 @@ pub struct ServerFigures {
     pub page_cache_share: Option<f64>,
     /// Sessions that were at work at once, on average: the database's time in seconds a second.
     pub active: Option<f64>,
+}
+
+/// What the disks below the server's data did while the point ran, warm-up included, whoever asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DiskFigures {
+    /// Reads completed a second.
+    pub reads_per_s: f64,
+    /// Writes completed a second.
+    pub writes_per_s: f64,
+    /// Bytes read a second.
+    pub read_bytes_per_s: f64,
+    /// Mean time of a read, as the kernel counts it; none if there was none.
+    pub read_mean_us: Option<f64>,
+    /// Share of the time in which at least one request was in flight, of the busiest disk.
+    pub busy: f64,
 }
 
 /// An event that sessions waited for, from samples.
@@ -158,6 +175,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
         visited: Figure { per_operation: per_operation(blocks as f64), per_s: blocks as f64 / seconds },
         block_mean_us: total.response.sum as f64 / 1e3 / blocks.max(1) as f64,
         client_cpu_us: per_operation(record.cpu.as_micros_f64()),
+        disk: disk(record),
         waits: waits(record),
         histogram_us: powers_of_two(&total.response),
         timeline: timeline(record),
@@ -214,6 +232,31 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
             .filter(|(reads, _)| *reads > 0)
             .map(|(reads, bytes)| (1.0 - bytes as f64 / (reads as f64 * block)).max(0.0)),
         active: (last.looks > 0).then(|| last.waits.values().sum::<u64>() as f64 / last.looks as f64),
+    })
+}
+
+/// What the disks did between the first sample and the last that was taken before the sessions went.
+fn disk(record: &PointRecord) -> Option<DiskFigures> {
+    let (_, before_the_end) = record.samples.split_last()?;
+    let (first, last) = (before_the_end.first()?, before_the_end.last()?);
+    let seconds = last.at.since(first.at).as_secs_f64();
+    if first.devices.is_empty() || seconds < 0.5 {
+        return None;
+    }
+    let count = |of: fn(&Counters) -> u64| -> f64 {
+        let sum = |sample: &Sample| sample.devices.values().map(of).sum::<u64>();
+        sum(last).saturating_sub(sum(first)) as f64
+    };
+    let reads = count(|counters| counters.reads);
+    let busy = last.devices.iter().filter_map(|(name, counters)| {
+        Some(counters.busy_ms.saturating_sub(first.devices.get(name)?.busy_ms) as f64 / 1e3 / seconds)
+    });
+    Some(DiskFigures {
+        reads_per_s: reads / seconds,
+        writes_per_s: count(|counters| counters.writes) / seconds,
+        read_bytes_per_s: count(|counters| counters.read_sectors) * 512.0 / seconds,
+        read_mean_us: (reads > 0.0).then(|| count(|counters| counters.read_ms) * 1e3 / reads),
+        busy: busy.fold(0.0, f64::max).min(1.0),
     })
 }
 
@@ -350,4 +393,129 @@ pub fn doubts(summary: &SqlSummary, at: &str) -> Vec<Finding> {
 #[must_use]
 pub fn mib(bytes: f64) -> f64 {
     bytes / MIB as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Coordinates, Load, Pattern, Ratio, SqlWork, Step, Tables};
+    use crate::record::{Coverage, End, KindRecord, Window};
+
+    /// 1,000 reads of 64 rows measured in ten seconds after 100 that were not, by four sessions.
+    fn record(updates: Ratio) -> PointRecord {
+        let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
+        let mut window = Window { done: 100, ..Window::default() };
+        (0..100).for_each(|_| window.response.histogram.record(40_000_000));
+        window.response.sum = 100 * 40_000_000;
+        let work = SqlWork { updates, ..SqlWork::reads(tables) };
+        let kinds = work.kinds().into_iter().map(|kind| KindRecord { kind, windows: vec![window.clone(); 10] });
+        let stream = StreamRecord {
+            name: "small".into(),
+            length: 8192,
+            loads: vec![Load::Closed { depth: 4 }],
+            patterns: vec![Pattern::Uniform],
+            sql: Some(work),
+            kinds: kinds.collect(),
+            unserved: Vec::new(),
+            delay: None,
+            warm_up_done: 100,
+            coverage: Coverage { slices: vec![1100 * 64], ..Coverage::default() },
+        };
+        PointRecord {
+            coordinates: Coordinates { small: 4, large: 0, step: Step::Depth },
+            started: "2026-01-01T00:00:00+00:00".into(),
+            warm_up: Nanos::from_secs(1),
+            measured: Nanos::from_secs(10),
+            end: End::Complete,
+            cpu: Nanos::from_millis(100),
+            cpus: 2,
+            window: Nanos::from_secs(1),
+            asked: None,
+            streams: vec![stream],
+            samples: (0..=11).map(sample).collect(),
+        }
+    }
+
+    /// The counters after so many seconds: the last are settled, and hold what was not published before.
+    fn sample(second: u64) -> Sample {
+        let blocks = if second == 11 { 1100 * 64 } else { second * 100 * 60 };
+        let reads = Counters { reads: blocks, read_sectors: blocks * 16, read_ms: blocks, ..Counters::default() };
+        Sample {
+            at: Nanos::from_secs(second),
+            devices: [("vda".to_string(), reads)].into(),
+            server: Some(Box::new(ServerSample {
+                visited: Some(blocks),
+                logical: Some(blocks * 2),
+                physical: Some(blocks),
+                read_time: Some(Nanos(blocks * 250_000)),
+                storage_read: Some(blocks * 8192),
+                cpu: Some(Nanos(blocks * 20_000)),
+                waits: [("IO:DataFileRead".into(), second * 30), ("CPU".into(), second * 10)].into(),
+                looks: second * 10,
+                ..ServerSample::default()
+            })),
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "ratios of small whole numbers")]
+    fn figures_of_an_operation_are_of_all_operations_and_those_a_second_of_the_measurement() {
+        let found = sql(&record(Ratio::ZERO)).unwrap();
+        assert_eq!((found.sessions, found.operations, found.operations_per_s), (4, 1100, 100.0));
+        assert_eq!(found.visited, Figure { per_operation: 64.0, per_s: 6400.0 });
+        assert_eq!((found.block_mean_us, found.client_cpu_us), (625.0, 100.0));
+        let server = found.server.unwrap();
+        assert_eq!(server.physical, Some(Figure { per_operation: 64.0, per_s: 6400.0 }));
+        assert_eq!(server.logical.unwrap().per_operation, 128.0);
+        assert_eq!((server.read_mean_us, server.page_cache_share), (Some(250.0), Some(0.0)));
+        // 64 blocks of 20 us: 1.28 ms an operation, a hundred of them a second.
+        assert!((server.cpu_us.unwrap().per_s - 0.128).abs() < 1e-9, "{server:?}");
+        assert!((server.physical_per_cpu_s.unwrap() - 50_000.0).abs() < 1e-6, "{server:?}");
+        assert_eq!((server.active, found.waits[0].share, found.waits[0].sessions), (Some(4.0), 0.75, 3.0));
+        assert_eq!(found.histogram_us, [(65_536, 1000)]);
+        let disk = found.disk.unwrap();
+        assert_eq!((disk.reads_per_s, disk.read_mean_us), (6000.0, Some(1000.0)));
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "ratios of small whole numbers")]
+    fn the_timeline_leaves_out_what_was_published_at_the_end() {
+        let found = sql(&record(Ratio::ZERO)).unwrap();
+        assert_eq!(found.timeline.len(), 9, "{:?}", found.timeline);
+        assert!(found.timeline.iter().all(|moment| moment.physical_per_s == Some(6000.0)), "{:?}", found.timeline);
+        assert_eq!(found.timeline[0].waits["IO:DataFileRead"], 3.0);
+    }
+
+    #[test]
+    fn witnesses_agree_or_it_is_said_who_does_not() {
+        let mut record = record(Ratio::ZERO);
+        let found = sql(&record).unwrap();
+        assert!(found.witnesses.iter().all(Witnessed::agrees) && doubts(&found, "here").is_empty(), "{found:?}");
+        // Storage gave half of what the server read: the page cache had the rest.
+        let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
+        last.storage_read = Some(550 * 64 * 8192);
+        let found = sql(&record).unwrap();
+        let told = doubts(&found, "here");
+        assert_eq!((told.len(), told[0].name.as_str()), (1, "page cache"));
+        assert!(told[0].what.contains("50.0 %"), "{}", told[0].what);
+        // The server saw fewer visits than the client made.
+        record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
+        let told = doubts(&sql(&record).unwrap(), "here");
+        assert!(told.iter().any(|finding| finding.name == "witnesses"), "{told:?}");
+        // An update visits a block more than once: that is no disagreement.
+        let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
+        assert!(!mixed.witnesses[0].should_agree);
+    }
+
+    #[test]
+    fn without_a_server_there_are_the_clients_figures_alone() {
+        let mut record = record(Ratio::ZERO);
+        record.samples.clear();
+        let found = sql(&record).unwrap();
+        assert!(found.server.is_none() && found.disk.is_none() && found.witnesses.is_empty());
+        assert_eq!(found.operations, 1100);
+        record.streams[0].sql = None;
+        assert_eq!(sql(&record), None);
+    }
 }

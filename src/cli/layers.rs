@@ -26,8 +26,8 @@ const SESSIONS_MAX: u32 = 1000;
 
 /// Reads the same blocks by raw I/O and through a database, and shows what each layer costs
 ///
-/// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes all
-/// of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
+/// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes
+/// all of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly.")]
 pub(super) struct LayersArgs {

@@ -54,7 +54,8 @@ pub fn text(run: &Run, found: &CurveResult) -> String {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
     text.push_str(table::cut_off(run));
-    text
+    // An operation of a database is a statement over a work unit, and no I/O.
+    if request.sql.is_some() { text.replace("IOPS", "op/s") } else { text }
 }
 
 /// The chart, and what the points tell together.

@@ -27,7 +27,8 @@ pub fn text(run: &Run, found: &CurveResult) -> Option<String> {
         text.push_str(&details(point));
     } else {
         text.push('\n');
-        text.push_str(&super::curve::shape(found));
+        // An operation of a database is a statement over a work unit, and no I/O.
+        text.push_str(&super::curve::shape(found).replace("IOPS", "op/s"));
         for point in &found.points {
             if let Some(sql) = &point.sql {
                 let _ = write!(text, "\n{} sessions", point.small);
@@ -188,6 +189,18 @@ fn figures(point: &PointSummary, sql: &SqlSummary) -> String {
     };
     bytes("log", server.log_bytes);
     bytes("read from storage", server.storage_read);
+    if let Some(disk) = &sql.disk {
+        let mean = disk.read_mean_us.map_or_else(String::new, |us| format!(", {} each", Nanos::from_micros_f64(us)));
+        let _ = writeln!(
+            text,
+            "{:<NAME_WIDTH$} {:>14} {:>14.1}   reads{mean}; {:.1} writes; busy {:.0} % of the time",
+            "the disk, all of it",
+            "",
+            disk.reads_per_s,
+            disk.writes_per_s,
+            disk.busy * 100.0
+        );
+    }
     if let Some(cpu) = server.cpu_us {
         let (each, busy) = (Nanos::from_micros_f64(cpu.per_operation), cpu.per_s);
         let per_cpu = known(server.physical_per_cpu_s, 0);

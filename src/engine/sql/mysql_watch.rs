@@ -102,8 +102,8 @@ impl Monitor {
 }
 
 /// What is counted. Of commits, `Com_commit` has those that were asked for by that word, which none of ours is:
-/// `Com_update` has ours, each a transaction. `Handler_commit` would count reads too, and an update twice where there is
-/// a binary log.
+/// `Com_update` has ours, each a transaction. `Handler_commit` would count reads too, and an update twice where there
+/// is a binary log.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_read_requests', \
      'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', 'Com_commit', \
      'Com_update')";
