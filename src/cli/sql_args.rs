@@ -91,7 +91,18 @@ impl WorkArgs {
             think: self.think.as_deref().map(think).transpose()?,
             ..Settings::default()
         };
-        let Some(path) = &self.conf else { return Ok(asked) };
+        let (Some(path), Some(file)) = (&self.conf, self.file()?) else { return Ok(asked) };
+        file.remarks.iter().for_each(|what| remark(&format!("{}: {what}\n", path.display())));
+        let defaults = match file.dialect {
+            Dialect::Slob => conf::slob_defaults(),
+            Dialect::Pgio => conf::pgio_defaults(),
+        };
+        Ok(asked.or(file.settings).or(defaults))
+    }
+
+    /// The file, if one was named.
+    fn file(&self) -> Result<Option<Conf>, Error> {
+        let Some(path) = &self.conf else { return Ok(None) };
         let text = std::fs::read_to_string(path).map_err(|error| {
             Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
         })?;
@@ -99,21 +110,12 @@ impl WorkArgs {
             Error::Asked { what, cure } => Error::asked(format!("{}: {what}", path.display()), cure),
             failed @ Error::Failed { .. } => failed,
         };
-        let Conf { dialect, settings, remarks } = conf::parse(&text).map_err(in_file)?;
-        remarks.iter().for_each(|what| remark(&format!("{}: {what}\n", path.display())));
-        let defaults = match dialect {
-            Dialect::Slob => conf::slob_defaults(),
-            Dialect::Pgio => conf::pgio_defaults(),
-        };
-        Ok(asked.or(settings).or(defaults))
+        conf::parse(&text).map(Some).map_err(in_file)
     }
 
     /// What the file says, or nothing: without the defaults of its kit, and without a word.
     pub(super) fn stated(&self) -> Result<Settings, Error> {
-        let Some(path) = &self.conf else { return Ok(Settings::default()) };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name another"))?;
-        Ok(conf::parse(&text)?.settings)
+        Ok(self.file()?.map(|file| file.settings).unwrap_or_default())
     }
 
     /// True if sessions are to pause.

@@ -30,10 +30,7 @@ fn request(run: &Run) -> Option<CurveRequest> {
 pub fn text(run: &Run, found: &CurveResult) -> String {
     let Some(request) = request(run) else { return String::new() };
     let mut text = calibration::heading(run, &workload(&request), found.points.len());
-    let of = |open: bool| -> Vec<&PointSummary> {
-        found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)) == open).collect()
-    };
-    let (closed, open) = (of(false), of(true));
+    let (open, closed) = by_loop(found);
     if !closed.is_empty() {
         if matches!(request.loads, Loads::Percents(_)) {
             text.push_str("closed loop, to find the maximum\n");
@@ -58,12 +55,14 @@ pub fn text(run: &Run, found: &CurveResult) -> String {
     if request.sql.is_some() { text.replace("IOPS", "op/s") } else { text }
 }
 
+/// The points of an open loop, and those of a closed one.
+fn by_loop(found: &CurveResult) -> (Vec<&PointSummary>, Vec<&PointSummary>) {
+    found.points.iter().partition(|point| matches!(point.step, Step::Rate(_)))
+}
+
 /// The chart, and what the points tell together.
 pub(super) fn shape(found: &CurveResult) -> String {
-    let of = |open: bool| -> Vec<&PointSummary> {
-        found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)) == open).collect()
-    };
-    let (closed, open) = (of(false), of(true));
+    let (open, closed) = by_loop(found);
     drawn(if open.is_empty() { &closed } else { &open }, found) + &facts(found)
 }
 

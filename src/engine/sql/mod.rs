@@ -160,10 +160,15 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
 /// A server cannot be reached or refuses, has other tables of ours or somebody else's things under our name; or `stop`
 /// was set. What was loaded so far stays and is gone on with next time.
 pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &LoadListen) -> Result<Loaded, Error> {
-    match access.dbms() {
-        Dbms::Postgres => postgres_load::load(access, request, stop, listen),
-        Dbms::Mysql => mysql_load::load(access, request, stop, listen),
+    let load_one = match access.dbms() {
+        Dbms::Postgres => postgres_load::load,
+        Dbms::Mysql => mysql_load::load,
+    };
+    let mut loaded = None;
+    for address in &access.servers {
+        loaded = Some(load_one(access, address, request, stop, listen)?);
     }
+    Ok(loaded.expect("there is at least one server"))
 }
 
 /// Removes what [`load`] made, and nothing else. Answers what was removed, by name.
@@ -231,6 +236,24 @@ fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
     processes.sort_unstable();
     processes.dedup();
     processes
+}
+
+/// The tables fit into the server's own cache, which it calls by `name`, or nearly so.
+fn doubt_cached(facts: &ServerFacts, name: &str) -> Option<Finding> {
+    let (tables, cache) = (facts.tables?.bytes(), facts.buffer_cache);
+    (tables.0 < cache.0 * 2).then(|| {
+        Finding::doubt(
+            "buffer cache",
+            format!("the tables are {tables} and the {name} is {cache}: most reads are answered from it"),
+            "load larger tables (--scale), or measure logical reads on purpose",
+        )
+    })
+}
+
+/// The counters of all servers together; none if one of them does not answer.
+fn sum_of_all(mut samples: impl Iterator<Item = Option<ServerSample>>) -> Option<ServerSample> {
+    let first = samples.next()??;
+    samples.try_fold(first, |sum, next| Some(sum_of(sum, &next?)))
 }
 
 /// The counters of two servers together; none where one of them does not tell.

@@ -571,19 +571,8 @@ fn is_direct(settings: &BTreeMap<String, String>) -> bool {
 
 /// What makes a run on such a server doubtful.
 fn doubts(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = Vec::from_iter(super::doubt_cached(facts, "buffer pool"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    if facts.tables.is_some_and(|tables| tables.bytes().0 < facts.buffer_cache.0 * 2) {
-        findings.push(Finding::doubt(
-            "buffer cache",
-            format!(
-                "the tables are {} and the buffer pool is {}: most reads are answered from it",
-                facts.tables.map_or(Bytes(0), |tables| tables.bytes()),
-                facts.buffer_cache
-            ),
-            "load larger tables (--scale), or measure logical reads on purpose",
-        ));
-    }
     let durable = [
         ("innodb_flush_log_at_trx_commit", "1", true),
         ("innodb_doublewrite", "ON", true),
@@ -625,9 +614,7 @@ impl Witness for Mysql {
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        let mut samples = self.monitors.iter().map(Monitor::counters);
-        let first = samples.next()??;
-        samples.try_fold(first, |sum, next| Some(super::sum_of(sum, &next?)))
+        super::sum_of_all(self.monitors.iter().map(Monitor::counters))
     }
 
     fn settle(&self) {

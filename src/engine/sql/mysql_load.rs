@@ -81,20 +81,8 @@ fn not_ours(address: &Address, table: &str) -> Error {
     )
 }
 
+/// Makes the tables on one server, or goes on with them.
 pub(super) fn load(
-    access: &Access,
-    request: &LoadRequest,
-    stop: &AtomicBool,
-    listen: &LoadListen,
-) -> Result<Loaded, Error> {
-    let mut loaded = None;
-    for address in &access.servers {
-        loaded = Some(load_one(access, address, request, stop, listen)?);
-    }
-    Ok(loaded.expect("there is at least one server"))
-}
-
-fn load_one(
     access: &Access,
     address: &Address,
     request: &LoadRequest,

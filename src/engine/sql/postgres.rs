@@ -426,19 +426,8 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
 
 /// What makes a run on such a server doubtful.
 fn doubts(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = Vec::from_iter(super::doubt_cached(facts, "buffer cache"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    if facts.tables.is_some_and(|tables| tables.bytes().0 < facts.buffer_cache.0 * 2) {
-        findings.push(Finding::doubt(
-            "buffer cache",
-            format!(
-                "the tables are {} and the buffer cache is {}: most reads are answered from it",
-                facts.tables.map_or(Bytes(0), |tables| tables.bytes()),
-                facts.buffer_cache
-            ),
-            "load larger tables (--scale), or measure logical reads on purpose",
-        ));
-    }
     for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
         if setting(name) != wanted {
             findings.push(Finding::doubt(
@@ -645,9 +634,7 @@ impl Witness for Postgres {
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        let mut samples = self.monitors.iter().map(|monitor| monitor.seat().counters().ok());
-        let first = samples.next()??;
-        samples.try_fold(first, |sum, next| Some(super::sum_of(sum, &next?)))
+        super::sum_of_all(self.monitors.iter().map(|monitor| monitor.seat().counters().ok()))
     }
 
     fn settle(&self) {

@@ -20,7 +20,7 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull);
     // As libpq has it: naming a file of authorities asks for a certificate of theirs.
-    let verifier: Arc<dyn ServerCertVerifier> = if wants_authority || address.authorities.is_some() {
+    let trusted = if wants_authority || address.authorities.is_some() {
         let known = certificates(address)?;
         let roots = Arc::new(roots(address, &known)?);
         let full = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
@@ -30,10 +30,11 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
                 "see that the file named by sslrootcert holds them in PEM",
             )
         })?;
-        Arc::new(Trusted { inner, known, any_name: address.tls != Tls::VerifyFull })
+        Some(Trusted { inner, known, any_name: address.tls != Tls::VerifyFull })
     } else {
-        Arc::new(AnyCertificate(provider.clone()))
+        None
     };
+    let verifier = Arc::new(Verifier { provider: provider.clone(), trusted });
     let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = versions.expect("the provider has the default versions");
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
@@ -74,20 +75,27 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
     Ok(roots)
 }
 
-/// Takes any certificate: the connection is encrypted, and nobody knows to whom.
+/// Judges the server's certificate, and always that the server has the key to it.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// None takes any certificate: the connection is encrypted, and nobody knows to whom.
+    trusted: Option<Trusted>,
+}
 
-impl ServerCertVerifier for AnyCertificate {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+        match &self.trusted {
+            Some(trusted) => trusted.verify(certificate, chain, name, ocsp, now),
+            None => Ok(ServerCertVerified::assertion()),
+        }
     }
 
     fn verify_tls12_signature(
@@ -100,7 +108,7 @@ impl ServerCertVerifier for AnyCertificate {
             message,
             certificate,
             signature,
-            &self.0.signature_verification_algorithms,
+            &self.provider.signature_verification_algorithms,
         )
     }
 
@@ -114,12 +122,12 @@ impl ServerCertVerifier for AnyCertificate {
             message,
             certificate,
             signature,
-            &self.0.signature_verification_algorithms,
+            &self.provider.signature_verification_algorithms,
         )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -133,8 +141,8 @@ struct Trusted {
     any_name: bool,
 }
 
-impl ServerCertVerifier for Trusted {
-    fn verify_server_cert(
+impl Trusted {
+    fn verify(
         &self,
         certificate: &CertificateDer<'_>,
         chain: &[CertificateDer<'_>],
@@ -156,27 +164,5 @@ impl ServerCertVerifier for Trusted {
             )) if self.any_name => Ok(ServerCertVerified::assertion()),
             other => other,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
     }
 }
