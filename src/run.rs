@@ -88,6 +88,8 @@ pub enum Event<'a> {
         point: &'a Point,
         /// How it stands.
         live: &'a Live<'a>,
+        /// Counters of the host since the point began, the latest last.
+        samples: &'a [Sample],
     },
     /// A point is in the journal.
     End(&'a PointRecord),
@@ -344,16 +346,18 @@ impl Bench {
             witness.begin();
         }
         let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
-        let mut due = SAMPLE;
+        // A window of counters for each window of operations: a soak's are wide.
+        let every = point.window.max(SAMPLE);
+        let mut due = every;
         let mut watch = |live: &Live| {
             if let Some(witness) = witness {
                 witness.look();
             }
             if live.elapsed >= due {
-                due = live.elapsed.plus(SAMPLE);
+                due = live.elapsed.plus(every);
                 samples.push(self.sample(live.elapsed));
             }
-            listen(Event::Live { point, live });
+            listen(Event::Live { point, live, samples: &samples });
         };
         let mut record = self.drive(point, stop, &mut watch)?;
         if let Some(witness) = witness {

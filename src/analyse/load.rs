@@ -12,6 +12,9 @@ pub struct DeviceLoad {
     pub megabytes_per_s: f64,
     /// Share of the time in which at least one request was in flight.
     pub busy: f64,
+    /// Requests in flight, on average over the time: by Little's law their times, summed, over the time.
+    #[serde(default)]
+    pub queue: f64,
 }
 
 /// What the CPUs did between two samples, as shares of all their time, and how long tasks waited for I/O.
@@ -39,6 +42,7 @@ pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)
             iops: grown(|c| c.reads + c.writes) / seconds,
             megabytes_per_s: grown(|c| c.read_sectors + c.write_sectors) * 512.0 / 1e6 / seconds,
             busy: (grown(|c| c.busy_ms) / 1e3 / seconds).min(1.0),
+            queue: grown(|c| c.read_ms + c.write_ms) / 1e3 / seconds,
         };
         Some((name.clone(), load))
     };
@@ -84,10 +88,15 @@ mod tests {
             read_sectors: 10_000,
             write_sectors: 10_000,
             busy_ms: 6000,
+            read_ms: 3000,
+            write_ms: 500,
             ..Counters::default()
         };
         let loads = device_loads(&before, &sample(3, grown));
-        assert_eq!(loads, [("sda".to_string(), DeviceLoad { iops: 150.0, megabytes_per_s: 5.12, busy: 0.5 })]);
+        assert_eq!(
+            loads,
+            [("sda".to_string(), DeviceLoad { iops: 150.0, megabytes_per_s: 5.12, busy: 0.5, queue: 1.75 })]
+        );
     }
 
     #[test]

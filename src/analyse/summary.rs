@@ -450,7 +450,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     let edge = edge + (0..whole).take_while(idle).count() as f64 / whole.max(1) as f64;
     // Sessions that pause, and those through with their share of fixed work before others, have nothing outstanding.
     let pauses = stream.and_then(|stream| stream.sql).is_some_and(|work| work.think.is_some())
-        || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_)));
+        || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
     let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
     if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::doubt(

@@ -120,7 +120,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let mut listen = |event: Event| match event {
         Event::Fill { .. } => (),
         Event::Begin { .. } => progress.borrow_mut().begin(),
-        Event::Live { point, live } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
     };
     let measured = job.measure(request, &stop, &mut listen);

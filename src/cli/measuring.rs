@@ -254,7 +254,7 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
     let mut listen = |event: Event| match event {
         Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
         Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
-        Event::Live { point, live } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
     };
     let measured = prepare_and_measure(&mut job, &stop, &mut listen);

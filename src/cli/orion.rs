@@ -141,7 +141,7 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
             }
             progress.borrow_mut().begin();
         }
-        Event::Live { point, live } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
     };
     if cells > 0 {

@@ -54,7 +54,7 @@ impl<'a> Lane<'a> {
     pub(super) fn new(shared: Shared<'a>, ops: Ops, stream: &Stream, share: Until) -> Self {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
-            Until::Ops(count) => Some(count),
+            Until::Ops(count) | Until::Work { ops: count, .. } => Some(count),
             Until::Elapsed(_) | Until::Precise { .. } => None,
         };
         Self {

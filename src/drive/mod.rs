@@ -49,6 +49,8 @@ pub struct Live<'a> {
     pub measuring_since: Option<Nanos>,
     /// By class, in the order of [`classes`].
     pub classes: &'a [LiveClass],
+    /// The windows of each class that are over, in the same order.
+    pub seconds: &'a [Arc<Seconds>],
 }
 
 /// Judges whether the windows of each class that are over, of a point that runs, say enough for it to end: by
@@ -284,6 +286,7 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
             elapsed: room.clock.now().since(room.stage.origin()),
             measuring_since: (from != Nanos::MAX).then(|| from.since(room.stage.origin())),
             classes: &room.live,
+            seconds: &room.seconds,
         });
     };
     let outcomes = if room.clock.is_virtual() {
@@ -388,8 +391,9 @@ fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usiz
     let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
     let workers = hands.iter().filter(has_part).count() as u64;
     let turn = hands[..number].iter().filter(has_part).count() as u64;
+    let part = |count: u64| Until::Ops(count / workers + u64::from(turn < count % workers));
     let left = match room.point.until {
-        Until::Ops(count) => Until::Ops(count / workers + u64::from(turn < count % workers)),
+        Until::Ops(count) | Until::Work { ops: count, .. } => part(count),
         by_time @ (Until::Elapsed(_) | Until::Precise { .. }) => by_time,
     };
     let extent = room.engine.usable() / u64::from(spec.length);
@@ -429,7 +433,11 @@ fn drive(
             }
             outstanding += batch - left;
         }
-        if outstanding == 0 && (now >= end || lanes.iter().all(Lane::is_exhausted)) {
+        let exhausted = lanes.iter().all(Lane::is_exhausted);
+        if outstanding == 0 && (now >= end || exhausted) {
+            if !exhausted {
+                stage.cut();
+            }
             return Ok(());
         }
         session.reap(if alert { asleep_until(wake, now) } else { wake }, &mut over)?;

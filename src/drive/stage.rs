@@ -38,6 +38,8 @@ pub(super) struct Stage {
     /// CPU time of the process at `from` and at `end`.
     cpu: [AtomicU64; 2],
     stopped: AtomicBool,
+    /// Time was over before some worker had done its part of fixed work.
+    cut: AtomicBool,
     until: Until,
 }
 
@@ -50,6 +52,7 @@ impl Stage {
             last: AtomicU64::new(0),
             cpu: [AtomicU64::new(0), AtomicU64::new(0)],
             stopped: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             until,
         }
     }
@@ -99,10 +102,15 @@ impl Stage {
         }
     }
 
+    /// A worker found the time over before its part of fixed work was done.
+    pub(super) fn cut(&self) {
+        self.cut.store(true, Relaxed);
+    }
+
     /// Operations ended.
     #[inline]
     pub(super) fn ended(&self, at: Nanos) {
-        if matches!(self.until, Until::Ops(_)) {
+        if matches!(self.until, Until::Ops(_) | Until::Work { .. }) {
             self.last.fetch_max(at.0, Relaxed);
         }
     }
@@ -115,7 +123,7 @@ impl Stage {
 
     fn begin_measuring(&self, now: Nanos) {
         self.cpu[0].store(clock::process_cpu().0, Relaxed);
-        if let Until::Elapsed(most) | Until::Precise { most, .. } = self.until {
+        if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } = self.until {
             self.end.fetch_min(now.plus(most).0, Relaxed);
         }
         // Last: who sees it sees the end too.
@@ -139,10 +147,9 @@ impl Stage {
 
     /// How long was measured.
     pub(super) fn measured(&self) -> Nanos {
-        let end = match (self.until, self.was_stopped()) {
-            (Until::Ops(_), false) => Nanos(self.last.load(Relaxed)),
-            _ => self.end(),
-        };
+        let is_work = matches!(self.until, Until::Ops(_) | Until::Work { .. });
+        let is_done = is_work && !self.was_stopped() && !self.cut.load(Relaxed);
+        let end = if is_done { Nanos(self.last.load(Relaxed)) } else { self.end() };
         if self.from() == Nanos::MAX { Nanos(0) } else { end.since(self.from()) }
     }
 }

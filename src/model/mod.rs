@@ -7,6 +7,8 @@ mod bound;
 mod error;
 mod fact;
 mod finding;
+mod moment;
+mod objective;
 mod op;
 mod pattern;
 mod point;
@@ -20,6 +22,8 @@ pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts, VolumeMember,
 };
 pub use finding::{Finding, Severity};
+pub use moment::Moment;
+pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};

@@ -61,6 +61,8 @@ pub enum Step {
     Again,
     /// Random reads of blocks by one layer of the way to a row, in this round, from 1.
     Layer(Layer, u32),
+    /// This round of a soak, from 1.
+    Round(u32),
 }
 
 /// By which layer of the way from storage to a row blocks are read.
@@ -137,6 +139,7 @@ impl std::fmt::Display for Step {
             Step::Log(bytes) => write!(f, "log:{bytes}"),
             Step::Again => f.write_str("again"),
             Step::Layer(layer, round) => write!(f, "layer:{}:{round}", layer.name()),
+            Step::Round(number) => write!(f, "round:{number}"),
         }
     }
 }
@@ -160,6 +163,7 @@ impl std::fmt::Display for Coordinates {
             Step::Log(bytes) => write!(f, "log writes of {}", Bytes(bytes.into())),
             Step::Again => write!(f, "depth {small} again"),
             Step::Layer(layer, round) => write!(f, "layer {} of {small}, round {round}", layer.number()),
+            Step::Round(number) => write!(f, "round {number}"),
         }
     }
 }
@@ -314,6 +318,13 @@ pub enum Until {
     Elapsed(Nanos),
     /// After exactly this many operations of each stream.
     Ops(u64),
+    /// After exactly this many operations of each stream, or after `most`, whichever comes first.
+    Work {
+        /// Operations.
+        ops: u64,
+        /// Measured at most this long, done or not.
+        most: Nanos,
+    },
     /// As soon as the figures are precise: the half-width of the 95 % interval of throughput and of median response
     /// time within `precision` of their values.
     Precise {

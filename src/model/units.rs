@@ -113,7 +113,8 @@ impl FromStr for Nanos {
 
     /// `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::asked(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m or 1h");
+        let wrong =
+            || Error::asked(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d");
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
         let scale = match unit {
             "ns" => 1.0,
@@ -122,6 +123,7 @@ impl FromStr for Nanos {
             "s" | "" => 1e9,
             "m" | "min" => 60e9,
             "h" => 3600e9,
+            "d" => 86_400e9,
             _ => return Err(wrong()),
         };
         #[expect(

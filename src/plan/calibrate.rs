@@ -205,7 +205,7 @@ impl CalibrateRequest {
                     length: bytes,
                 }
             }
-            Step::Cell | Step::Depth | Step::Again | Step::Layer(..) => {
+            Step::Cell | Step::Depth | Step::Again | Step::Layer(..) | Step::Round(_) => {
                 random(Load::Closed { depth: small }, Pattern::Uniform)
             }
         };
@@ -259,6 +259,7 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
         Step::Log(bytes) => (8, u64::from(bytes)),
         Step::Again => (9, 0),
         Step::Layer(layer, round) => (10 + layer as u64, u64::from(round)),
+        Step::Round(round) => (20, u64::from(round)),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
     let mix = |seed: u64, part: u64| (seed ^ part).wrapping_mul(6_364_136_223_846_793_005).rotate_left(29);

@@ -8,7 +8,7 @@ use super::{End, PointRecord};
 use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the journal's format. Every version ever released is read.
@@ -99,6 +99,8 @@ impl Run {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines.
+    whole: u64,
 }
 
 impl Journal {
@@ -118,7 +120,7 @@ impl Journal {
         let path = directory.join(FILE_NAME);
         let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(failed)?;
         lock(&path, &file)?;
-        let mut journal = Self { path, file };
+        let mut journal = Self { path, file, whole: 0 };
         journal.append(&Line::Header(Box::new(header.clone())))?;
         // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
@@ -145,7 +147,7 @@ impl Journal {
         let run = parse(&path, &text)?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         file.set_len(whole as u64).map_err(failed)?;
-        Ok((Self { path, file }, run))
+        Ok((Self { path, file, whole: whole as u64 }, run))
     }
 
     /// Adds the record of a point and waits until it is on disk.
@@ -159,7 +161,14 @@ impl Journal {
     fn append(&mut self, line: &Line) -> Result<(), Error> {
         let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
         text.push(b'\n');
-        self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(|error| {
+        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
+        if written.is_ok() {
+            self.whole += text.len() as u64;
+        } else {
+            // Half a line would damage the next one: who goes on after this error finds the journal whole.
+            let _ = self.file.set_len(self.whole);
+        }
+        written.map_err(|error| {
             let cure = match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then go on with --resume",
                 _ => "go on with --resume once the directory can be written",
@@ -234,12 +243,14 @@ pub fn read(path: &Path) -> Result<Run, Error> {
 }
 
 fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| {
-        Error::asked(
-            format!("cannot read the journal '{}': {error}", path.display()),
-            "name the directory of a run, as printed at its end",
-        )
-    })
+    std::fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::asked(
+        format!("cannot read the journal '{}': {error}", path.display()),
+        "name the directory of a run, as printed at its end",
+    )
 }
 
 /// The run in a journal's `text`; `path` is for messages only.
@@ -247,6 +258,28 @@ fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// The text is of a later format, or damaged anywhere but in its last line.
 pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
+    let mut points = Vec::new();
+    let (header, cut) = read_lines(path, text, &mut |_, point| points.push(point))?;
+    Ok(Run { header, points, cut })
+}
+
+/// Reads the journal of the run in `path` point by point, so that a journal of any length takes no more memory than one
+/// of its lines. Answers the header, and whether a last line was cut off.
+///
+/// # Errors
+/// As [`read`].
+pub fn scan(path: &Path, each: &mut dyn FnMut(&Header, PointRecord)) -> Result<(Header, bool), Error> {
+    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
+    read_lines(&path, BufReader::new(file), each)
+}
+
+/// Gives every point to `each`, with the header before it. Answers the header, and whether a last line was cut off.
+fn read_lines(
+    path: &Path,
+    mut text: impl BufRead,
+    each: &mut dyn FnMut(&Header, PointRecord),
+) -> Result<(Header, bool), Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::asked(
@@ -259,19 +292,23 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
             "the lines before it are whole; cut the file there to read them",
         )
     };
-    let lines = text.split_inclusive(|byte| *byte == b'\n').enumerate();
-    let (mut header, mut points, mut cut) = (None, Vec::new(), false);
-    for (index, line) in lines {
+    let (mut header, mut number) = (None, 0);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        number += 1;
+        text.read_until(b'\n', &mut line).map_err(|error| unreadable(path, &error))?;
         if !line.ends_with(b"\n") {
-            cut = true;
             break;
         }
-        check_format(path, line)?;
-        match serde_json::from_slice(line).map_err(|error| damaged(index + 1, &error.to_string()))? {
+        check_format(path, &line)?;
+        match serde_json::from_slice(&line).map_err(|error| damaged(number, &error.to_string()))? {
             Line::Header(first) if header.is_none() => header = Some(*first),
-            Line::Header(_) => return Err(damaged(index + 1, "a second header")),
-            Line::Point(_) if header.is_none() => return Err(damaged(index + 1, "a point before the header")),
-            Line::Point(point) => points.push(*point),
+            Line::Header(_) => return Err(damaged(number, "a second header")),
+            Line::Point(point) => match &header {
+                Some(header) => each(header, *point),
+                None => return Err(damaged(number, "a point before the header")),
+            },
         }
     }
     let header = header.ok_or_else(|| {
@@ -280,7 +317,7 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
             "start the run again",
         )
     })?;
-    Ok(Run { header, points, cut })
+    Ok((header, !line.is_empty()))
 }
 
 /// A later format is named as such, instead of failing on whatever it changed first.

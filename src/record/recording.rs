@@ -259,11 +259,18 @@ impl Seconds {
     /// The youngest windows may lack what some worker still holds.
     #[must_use]
     pub fn so_far(&self) -> Vec<Window> {
+        self.since(0)
+    }
+
+    /// The same from window number `first` on, for who looks again and again: it copies no more than what is asked for.
+    #[must_use]
+    pub fn since(&self, first: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         for kind in &self.kinds {
             let over = lock(kind);
-            windows.resize_with(windows.len().max(over.len()), Window::default);
-            windows.iter_mut().zip(over.iter()).for_each(|(window, theirs)| window.merge(theirs));
+            let late = over.get(first..).unwrap_or_default();
+            windows.resize_with(windows.len().max(late.len()), Window::default);
+            windows.iter_mut().zip(late).for_each(|(window, theirs)| window.merge(theirs));
         }
         windows
     }

@@ -225,6 +225,9 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
         Until::Ops(ops) => {
             let _ = writeln!(text, "number_ios={ops}");
         }
+        Until::Work { ops, most } => {
+            let _ = writeln!(text, "number_ios={ops}\nruntime={}ms", most.0 / 1_000_000);
+        }
     }
     text
 }

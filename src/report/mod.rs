@@ -12,6 +12,7 @@ pub mod data;
 pub mod fio;
 #[cfg(test)]
 pub(crate) mod golden;
+pub mod html;
 pub mod layers;
 pub mod sql;
 pub mod table;

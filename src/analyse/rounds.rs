@@ -1,0 +1,183 @@
+//! One round of a series that goes on for hours or days: what is left of it when it is held against the others.
+//!
+//! A soak's journal holds whole records; a series has thousands of them. So each is boiled down to a [`Round`] as it is
+//! read, and a report of a week holds no more than one record at a time. Rounds come from other tools' figures, too.
+
+use super::confidence::Within;
+use super::load::{device_loads, host_load};
+use crate::model::{Bound, Measure, Moment, Objective, Sample, Step, Until};
+use crate::record::{End, PointRecord, Window};
+use serde::Serialize;
+
+/// One round. Times in microseconds; what is not known is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Round {
+    /// From 1. Numbers that are missing are rounds that did not take place.
+    pub number: u32,
+    /// When measuring began.
+    pub begin: Moment,
+    /// How long was measured.
+    pub seconds: f64,
+    /// Operations done.
+    pub done: f64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations that were to be done, where the work is fixed.
+    pub asked: Option<u64>,
+    /// Operations a second; of other tools' figures, whatever was counted. None if nothing was measured.
+    pub rate: Option<f64>,
+    /// Mean response time.
+    pub mean_us: Option<f64>,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// 99 % are not slower.
+    pub p99_us: Option<f64>,
+    /// Greatest response time.
+    pub max_us: Option<f64>,
+    /// How it ended.
+    pub end: RoundEnd,
+    /// How it stands to each objective, in their order.
+    pub kept: Vec<Kept>,
+    /// What the host and its disks did meanwhile; none where that is not known.
+    pub host: Option<RoundHost>,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoundEnd {
+    /// As planned, the work done.
+    Whole,
+    /// Time was over before the work was done.
+    Cut,
+    /// Somebody ended it.
+    Stopped,
+    /// It could not be measured, or not to its end.
+    Broken(String),
+}
+
+/// How a round stands to an objective.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Kept {
+    /// It was kept.
+    pub kept: bool,
+    /// Share of the operations within it; none of an objective that is not about single operations.
+    pub share: Option<f64>,
+}
+
+/// What the host and its busiest disk did in a round. Shares are of 1.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundHost {
+    /// The busiest of the disks below; none where there is none.
+    pub device: Option<String>,
+    /// Share of the time it was busy.
+    pub device_busy: Option<f64>,
+    /// I/Os in its queue, on average.
+    pub queue: Option<f64>,
+    /// Share of the CPUs that was in use.
+    pub cpu_busy: f64,
+    /// Share of the CPU time that the hypervisor took.
+    pub stolen: f64,
+    /// Share of the time some task waited for I/O; none where the kernel does not count it.
+    pub io_pressure: Option<f64>,
+    /// Megabytes (10^6) a second that the disks moved beyond what the round asked for.
+    pub others_mb_per_s: Option<f64>,
+}
+
+impl Round {
+    /// True if it has a rate to go by: it was measured, to its end or to its time limit.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
+    }
+
+    /// The moment at which it ended.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+    pub fn finish(&self) -> Moment {
+        self.begin.plus_seconds(self.seconds.round() as i64)
+    }
+}
+
+/// The round that a record tells of: the first class counts, streams beside it do not. None if it is no round, or does
+/// not say when it was.
+#[must_use]
+pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
+    let Step::Round(number) = record.coordinates.step else { return None };
+    let begin: Moment = record.started.parse().ok()?;
+    let stream = record.streams.first();
+    let total = stream.map(crate::record::StreamRecord::total).unwrap_or_default();
+    let unserved: u64 = stream.map_or(0, |stream| stream.unserved.iter().sum());
+    let seconds = record.measured.as_secs_f64();
+    let asked = record.asked.as_ref().and_then(|point| match point.until {
+        Until::Ops(ops) | Until::Work { ops, .. } => Some(ops),
+        Until::Elapsed(_) | Until::Precise { .. } => None,
+    });
+    let over = total.done + total.failures();
+    let end = match &record.end {
+        End::Complete if asked.is_some_and(|asked| over < asked) => RoundEnd::Cut,
+        End::Complete => RoundEnd::Whole,
+        End::Stopped => RoundEnd::Stopped,
+        End::Broken(why) => RoundEnd::Broken(why.clone()),
+    };
+    let rate = (seconds > 0.0).then(|| total.done as f64 / seconds);
+    let latency = super::summary::latency(&total.response);
+    Some(Round {
+        number,
+        begin,
+        seconds,
+        done: total.done as f64,
+        failed: total.failures(),
+        asked,
+        rate,
+        mean_us: latency.map(|latency| latency.mean_us),
+        p50_us: latency.map(|latency| latency.p50_us),
+        p99_us: latency.map(|latency| latency.p99_us),
+        max_us: latency.map(|latency| latency.max_us),
+        kept: objectives.iter().map(|objective| kept(*objective, &total, unserved, rate)).collect(),
+        end,
+        host: host(record),
+    })
+}
+
+fn kept(Objective(measure): Objective, total: &Window, unserved: u64, rate: Option<f64>) -> Kept {
+    let missed = unserved + total.failures();
+    let whole = |kept| Kept { kept: kept && total.done > 0 && missed == 0, share: None };
+    match measure {
+        Measure::Quantile(quantile, latency) => {
+            let within = Within::of(&total.response.histogram, missed, Bound { latency, quantile });
+            Kept { kept: within.kept, share: Some(within.share) }
+        }
+        Measure::Mean(limit) => whole(total.response.sum <= limit.0.saturating_mul(total.done)),
+        Measure::Max(limit) => whole(total.response.max <= limit.0),
+        Measure::Rate(least) => Kept { kept: rate.is_some_and(|rate| rate >= least), share: None },
+    }
+}
+
+fn host(record: &PointRecord) -> Option<RoundHost> {
+    let (first, last) = (record.samples.first()?, record.samples.last()?);
+    let load = host_load(first, last);
+    let devices = device_loads(first, last);
+    let busiest = devices.iter().max_by(|(_, one), (_, other)| one.busy.total_cmp(&other.busy));
+    let seconds = last.at.since(first.at).as_secs_f64();
+    let moved = |sample: &Sample| -> u64 {
+        sample.devices.values().map(|device| (device.read_sectors + device.write_sectors) * 512).sum()
+    };
+    let asked: u64 = record
+        .streams
+        .iter()
+        .filter(|stream| stream.sql.is_none())
+        .map(|stream| (stream.total().done + stream.warm_up_done) * u64::from(stream.length))
+        .sum();
+    let is_raw = record.streams.iter().all(|stream| stream.sql.is_none());
+    let others = moved(last).saturating_sub(moved(first)).saturating_sub(asked);
+    Some(RoundHost {
+        device: busiest.map(|(name, _)| name.clone()),
+        device_busy: busiest.map(|(_, load)| load.busy),
+        queue: busiest.map(|(_, load)| load.queue),
+        cpu_busy: load.busy,
+        stolen: load.stolen,
+        io_pressure: load.io_pressure,
+        others_mb_per_s: (is_raw && !devices.is_empty() && seconds > 0.0).then(|| others as f64 / 1e6 / seconds),
+    })
+}

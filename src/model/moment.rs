@@ -1,0 +1,187 @@
+//! A moment of wall-clock time, with the offset of the place where it was read.
+
+use super::Error;
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// A moment, to the second: compared by when it was, shown as the clock on the wall there showed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Moment {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    seconds: i64,
+    /// Seconds that local time was ahead of UTC.
+    offset: i32,
+}
+
+impl Moment {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn unix_seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// The moment so many seconds later, or earlier if they are negative; its offset stays.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        Self { seconds: self.seconds + seconds, ..self }
+    }
+
+    /// Seconds from `earlier` to this; negative if it is later.
+    #[must_use]
+    pub fn since(self, earlier: Moment) -> i64 {
+        self.seconds - earlier.seconds
+    }
+
+    /// Seconds since local midnight.
+    #[must_use]
+    pub fn second_of_day(self) -> u32 {
+        u32::try_from((self.seconds + i64::from(self.offset)).rem_euclid(86_400)).expect("less than a day")
+    }
+
+    /// Days since 1970-01-01 on the local calendar.
+    #[must_use]
+    pub fn day(self) -> i64 {
+        (self.seconds + i64::from(self.offset)).div_euclid(86_400)
+    }
+
+    /// Local date, `2016-04-23`.
+    #[must_use]
+    pub fn date(self) -> String {
+        self.local().strftime("%Y-%m-%d").to_string()
+    }
+
+    /// Local time of day, `10:17`.
+    #[must_use]
+    pub fn time(self) -> String {
+        self.local().strftime("%H:%M").to_string()
+    }
+
+    /// Local date and time without the offset, for people: `2016-04-23 10:17`.
+    #[must_use]
+    pub fn short(self) -> String {
+        self.local().strftime("%Y-%m-%d %H:%M").to_string()
+    }
+
+    fn local(self) -> Zoned {
+        let offset = Offset::from_seconds(self.offset).unwrap_or(Offset::UTC);
+        Timestamp::from_second(self.seconds).unwrap_or_default().to_zoned(TimeZone::fixed(offset))
+    }
+}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.seconds.cmp(&other.seconds).then(self.offset.cmp(&other.offset))
+    }
+}
+
+impl fmt::Display for Moment {
+    /// `2016-04-23T10:17:00+02:00`, as the journal has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.local().strftime("%Y-%m-%dT%H:%M:%S%:z"))
+    }
+}
+
+impl From<Moment> for String {
+    fn from(moment: Moment) -> Self {
+        moment.to_string()
+    }
+}
+
+impl TryFrom<String> for Moment {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl FromStr for Moment {
+    type Err = Error;
+
+    /// RFC 3339, with `T` or a space, seconds or none; without an offset it is taken for UTC.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || {
+            Error::asked(
+                format!("'{text}' is not a moment"),
+                "write it as 2016-04-23T10:17 or 2016-04-23 10:17:05+02:00",
+            )
+        };
+        let text = text.trim();
+        // A date has no offset; the time behind it may.
+        let split = text.get(10..).and_then(|time| time.find(['+', '-', 'Z', 'z'])).map(|at| at + 10);
+        let (civil, offset) = split.map_or((text, ""), |at| text.split_at(at));
+        let civil: DateTime = civil.trim_end().parse().map_err(|_| wrong())?;
+        let offset = match offset {
+            "" | "Z" | "z" => Offset::UTC,
+            offset => {
+                let seconds = offset_seconds(offset).ok_or_else(wrong)?;
+                Offset::from_seconds(seconds).map_err(|_| wrong())?
+            }
+        };
+        let seconds = offset.to_timestamp(civil).map_err(|_| wrong())?.as_second();
+        Ok(Self { seconds, offset: offset.seconds() })
+    }
+}
+
+/// `+02:00`, `-0530` or `+02` in seconds.
+fn offset_seconds(text: &str) -> Option<i32> {
+    let (sign, digits) = if let Some(digits) = text.strip_prefix('-') { (-1, digits) } else { (1, &text[1..]) };
+    let digits = digits.replace(':', "");
+    if digits.bytes().any(|byte| !byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes) = match digits.len() {
+        2 => (digits.as_str(), "0"),
+        4 => digits.split_at(2),
+        _ => return None,
+    };
+    Some(sign * (hours.parse::<i32>().ok()? * 3600 + minutes.parse::<i32>().ok()? * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn moment(text: &str) -> Moment {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn moments_are_read_in_the_forms_that_tools_write() {
+        assert_eq!(moment("2016-04-23T10:17").to_string(), "2016-04-23T10:17:00+00:00");
+        assert_eq!(moment("2016-04-23 10:17:05").unix_seconds(), 1_461_406_625);
+        let there = moment("2016-04-23T10:17:05+05:30");
+        assert_eq!(there.since(moment("2016-04-23T10:17:05Z")), -19_800);
+        assert_eq!((there.second_of_day(), there.time().as_str()), (10 * 3600 + 17 * 60 + 5, "10:17"));
+        assert_eq!(moment("2016-04-23T10:17:05-0500").plus_seconds(86_400).short(), "2016-04-24 10:17");
+        for wrong in ["", "yesterday", "2016-04-23", "2016-13-01T00:00", "2016-04-23T10:17+2:00x", "10:17"] {
+            assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(seconds in -60_000_000_000i64..250_000_000_000, quarters in -56i32..=56) {
+            let moment = Moment { seconds, offset: quarters * 900 };
+            prop_assert_eq!(moment.to_string().parse::<Moment>().ok(), Some(moment));
+        }
+
+        #[test]
+        fn no_text_breaks_the_parser(text in "\\PC*") {
+            let _ = text.parse::<Moment>();
+        }
+    }
+}
