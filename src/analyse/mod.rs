@@ -5,42 +5,62 @@
 //! it works on last year's journal.
 
 mod advice;
+mod budget;
 mod calibration;
+mod change_points;
 mod compare;
 mod conditions;
 mod confidence;
 mod curve;
 mod difference;
 mod doubts;
+mod episodes;
+mod fixed_work;
 mod honesty;
 mod host;
+mod host_shift;
 mod knee;
 mod layers;
+mod least_squares;
 mod load;
+mod predictability;
 mod quantile;
+mod robust;
 mod rounds;
+mod series_figures;
 pub mod sql;
 mod statistics;
 mod steady;
 mod summary;
 mod usl;
+mod verdict;
 
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
+pub use budget::{Breach, ObjectiveResult};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
+pub use change_points::FALSE_ALARMS_ONE_IN;
 pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
 pub use conditions::{Condition, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use curve::{CurveResult, curve};
 pub use difference::{Change, Figure, Judgement};
 pub use doubts::doubts;
+pub use episodes::{Episode, SLOWDOWN};
+pub use fixed_work::CutRounds;
 pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix};
+pub use host_shift::{HostCounter, HostShift};
 pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use predictability::{
+    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word,
+    predictability,
+};
 pub use quantile::{Quantile, precise};
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
+pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Mean, difference, ratio};
 pub use steady::{Steady, steady};
 pub use summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, summarise, summarise_within};

@@ -1,0 +1,162 @@
+//! Least squares where the noise of neighbours correlates: of the first order, the same throughout.
+//!
+//! Goes in: values, columns that may explain them, the correlation. Comes out: how much of each column there is, with
+//! its error. Prais and Winsten's transformation (Cowles Commission discussion paper 383, 1954; Judge et al., The Theory
+//! and Practice of Econometrics, 1985, ch. 8) makes the noise independent; then it is ordinary least squares.
+
+use super::change_points::{Found, Wave};
+
+/// Correlation beyond which nothing is corrected further.
+const CORRELATION_MAX: f64 = 0.95;
+/// Share of a column that must be its own; less is taken for rounding.
+const OWN: f64 = 1e-9;
+
+/// What was fitted.
+#[derive(Debug, Clone)]
+pub(super) struct Fit {
+    /// Correlation of neighbours that was assumed.
+    pub(super) rho: f64,
+    /// Squares that are left, made independent.
+    pub(super) squares: f64,
+    /// Values less parameters.
+    pub(super) degrees: f64,
+    /// What is left of each value, as it is.
+    pub(super) left: Vec<f64>,
+    sizes: Vec<f64>,
+    /// Inverse of the products of the columns.
+    inverse: Vec<Vec<f64>>,
+}
+
+impl Fit {
+    fn variance(&self) -> f64 {
+        // Noise of a thousandth of a percent is rounding.
+        (self.squares / self.degrees.max(1.0)).max(1e-10)
+    }
+
+    /// How much of a column there is.
+    pub(super) fn found(&self, column: usize) -> Found {
+        let error = (self.variance() * self.inverse[column][column]).sqrt();
+        Found { value: self.sizes[column], error, degrees: self.degrees }
+    }
+
+    /// Four columns from the `first` as a daily pattern.
+    pub(super) fn wave(&self, first: usize) -> Wave {
+        Wave(std::array::from_fn(|wave| self.sizes[first + wave]))
+    }
+
+    /// The chance that four columns from the `first` explain as much as they do in noise alone: the F test, by Bartlett's
+    /// approximation of the likelihood ratio, whose distribution is chi square with four degrees.
+    pub(super) fn chance_of_four(&self, first: usize) -> f64 {
+        let block: Vec<Vec<f64>> = (0..4).map(|row| self.inverse[first + row][first..first + 4].to_vec()).collect();
+        let Some(weights) = inverse(&block) else { return 1.0 };
+        let sizes = &self.sizes[first..first + 4];
+        let explained: f64 = (0..4)
+            .flat_map(|a| (0..4).map(move |b| (a, b)))
+            .fold(0.0, |sum, (a, b)| sum + sizes[a] * weights[a][b] * sizes[b]);
+        let ratio = (self.degrees + 1.0) * (1.0 + explained / self.variance() / self.degrees.max(1.0)).ln();
+        (-ratio / 2.0).exp() * (1.0 + ratio / 2.0)
+    }
+}
+
+/// The values with the correlation of neighbours taken out.
+pub(super) fn whiten(values: &[f64], rho: f64) -> Vec<f64> {
+    let first = values.first().map(|first| first * (1.0 - rho * rho).sqrt());
+    first.into_iter().chain(values.windows(2).map(|two| two[1] - rho * two[0])).collect()
+}
+
+/// How much of each column there is in the values. None if the columns cannot be told apart, or are too many.
+pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit> {
+    let degrees = values.len().checked_sub(columns.len()).filter(|degrees| *degrees > 0)? as f64;
+    let whitened: Vec<Vec<f64>> = columns.iter().map(|column| whiten(column, rho)).collect();
+    let target = whiten(values, rho);
+    let products: Vec<Vec<f64>> =
+        whitened.iter().map(|one| whitened.iter().map(|other| product(one, other)).collect()).collect();
+    let inverse = inverse(&products)?;
+    let with_target: Vec<f64> = whitened.iter().map(|column| product(column, &target)).collect();
+    let sizes: Vec<f64> = inverse.iter().map(|row| product(row, &with_target)).collect();
+    let explained = |columns: &[Vec<f64>], at: usize| -> f64 {
+        columns.iter().zip(&sizes).map(|(column, size)| column[at] * size).sum()
+    };
+    let left = (0..values.len()).map(|at| values[at] - explained(columns, at)).collect();
+    let squares = (0..target.len()).map(|at| (target[at] - explained(&whitened, at)).powi(2)).sum();
+    Some(Fit { rho, squares, degrees, left, sizes, inverse })
+}
+
+/// Correlation of neighbours in what a fit of so many parameters left. The plain estimate is too small in short series
+/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: a standard error is
+/// added. Never below zero: what makes up for itself is taken for independent.
+pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -> f64 {
+    let (n, parameters) = (left.len() as f64, parameters as f64);
+    let squares = product(left, left);
+    if squares <= 0.0 {
+        return 0.0;
+    }
+    let plain = left.windows(2).map(|two| two[0] * two[1]).sum::<f64>() / squares;
+    let unbiased = plain + (parameters * (1.0 + plain) + 2.0 * plain) / n;
+    let margin = if cautious { 1.0 / n.sqrt() } else { 0.0 };
+    (unbiased + margin).clamp(0.0, CORRELATION_MAX)
+}
+
+fn product(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
+}
+
+/// The inverse of a symmetric matrix by elimination with the greatest pivot. None if it has none.
+fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    let n = matrix.len();
+    let mut rows: Vec<Vec<f64>> = matrix.to_vec();
+    let mut inverse: Vec<Vec<f64>> =
+        (0..n).map(|row| (0..n).map(|at| f64::from(u8::from(row == at))).collect()).collect();
+    for column in 0..n {
+        let pivot = (column..n).max_by(|a, b| rows[*a][column].abs().total_cmp(&rows[*b][column].abs()))?;
+        if rows[pivot][column].abs() <= OWN * matrix[column][column].abs() {
+            return None;
+        }
+        rows.swap(column, pivot);
+        inverse.swap(column, pivot);
+        let scale = 1.0 / rows[column][column];
+        rows[column].iter_mut().chain(&mut inverse[column]).for_each(|value| *value *= scale);
+        for row in (0..n).filter(|row| *row != column) {
+            let times = rows[row][column];
+            for at in 0..n {
+                rows[row][at] -= times * rows[column][at];
+                inverse[row][at] -= times * inverse[column][at];
+            }
+        }
+    }
+    inverse.iter().flatten().all(|value| value.is_finite()).then_some(inverse)
+}
+
+/// Columns made orthonormal one after the other (Gram and Schmidt, twice, for rounding).
+pub(super) struct Basis(Vec<Vec<f64>>);
+
+impl Basis {
+    pub(super) fn of(columns: impl Iterator<Item = Vec<f64>>) -> Self {
+        let mut basis = Self(Vec::new());
+        columns.for_each(|column| basis.add(column));
+        basis
+    }
+
+    pub(super) fn columns(&self) -> &[Vec<f64>] {
+        &self.0
+    }
+
+    /// Adds a column, unless what is there says it already.
+    pub(super) fn add(&mut self, column: Vec<f64>) {
+        let before = product(&column, &column);
+        let own = self.without(self.without(column));
+        let length = product(&own, &own);
+        if length > OWN * before {
+            self.0.push(own.iter().map(|value| value / length.sqrt()).collect());
+        }
+    }
+
+    /// What is left of a column.
+    pub(super) fn without(&self, mut column: Vec<f64>) -> Vec<f64> {
+        for of_basis in &self.0 {
+            let share = product(&column, of_basis);
+            column.iter_mut().zip(of_basis).for_each(|(value, other)| *value -= share * other);
+        }
+        column
+    }
+}

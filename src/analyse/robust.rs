@@ -1,0 +1,77 @@
+//! Figures of a series that a few odd values cannot move, and the tails of two distributions.
+
+/// A deviation in terms of the median of absolute values, for normal noise.
+const MAD_TO_DEVIATION: f64 = 1.4826;
+/// Correlation beyond which robust estimates are not followed.
+const CORRELATION_MAX: f64 = 0.8;
+
+/// The value in the middle, or between the two in the middle. None of nothing.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// A quantile, between neighbours in proportion (Hyndman and Fan, American Statistician 50, 1996, type 7).
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the series")]
+pub(super) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = quantile.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let (below, share) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    Some(sorted[below] + share * (sorted[above] - sorted[below]))
+}
+
+/// The deviation of values from their median, by the median of distances; for normal noise the standard deviation.
+pub(super) fn spread(values: &[f64]) -> f64 {
+    let Some(middle) = median(values) else { return 0.0 };
+    let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    MAD_TO_DEVIATION * median(&distances).unwrap_or(0.0)
+}
+
+/// The deviation of independent noise, told from differences of neighbours, so that levels, slopes and steps do not
+/// count. Where most neighbours are equal, a quarter of the root of their mean square stands in.
+pub(super) fn spread_of_differences(values: &[f64]) -> f64 {
+    let differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
+    let squares = differences.iter().map(|difference| difference * difference).sum::<f64>();
+    let root = (squares / differences.len().max(1) as f64).sqrt();
+    let robust = MAD_TO_DEVIATION * median(&differences).unwrap_or(0.0);
+    robust.max(root / 4.0) / std::f64::consts::SQRT_2
+}
+
+/// Correlation of neighbours whatever the level does (Chakar, Lebarbier, Levy-Leduc, Robin, "A robust approach for
+/// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017): from medians of differences over one
+/// and over two places.
+pub(super) fn autocorrelation_of_differences(values: &[f64]) -> f64 {
+    let over =
+        |places: usize| -> Vec<f64> { values.windows(places + 1).map(|some| (some[places] - some[0]).abs()).collect() };
+    match (median(&over(1)), median(&over(2))) {
+        (Some(one), Some(two)) if one > 0.0 => ((two / one).powi(2) - 1.0).clamp(0.0, CORRELATION_MAX),
+        _ => 0.0,
+    }
+}
+
+/// The middle of the half of the values that lie closest together: the usual level, even where nearly half of the
+/// values are far off to one side (Andrews et al., Robust Estimates of Location, 1972: the shorth).
+pub(super) fn usual(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2 + 1;
+    let closest = sorted
+        .windows(half.min(sorted.len()).max(1))
+        .min_by(|one, other| (one[one.len() - 1] - one[0]).total_cmp(&(other[other.len() - 1] - other[0])))?;
+    median(closest)
+}
+
+/// What a normal variable exceeds with the chance `tail`, at most a half (Abramowitz and Stegun, 26.2.23; to 0.0005).
+pub(super) fn normal_quantile(tail: f64) -> f64 {
+    let t = (-2.0 * tail.clamp(1e-300, 0.5).ln()).sqrt();
+    let above = 2.515_517 + 0.802_853 * t + 0.010_328 * t * t;
+    t - above / (1.0 + 1.432_788 * t + 0.189_269 * t * t + 0.001_308 * t * t * t)
+}
+
+/// The normal deviate, not below zero, that is as unlikely as a Student's t (Wallace, Annals of Mathematical Statistics
+/// 30, 1959).
+pub(super) fn z_of_t(t: f64, degrees: f64) -> f64 {
+    let factor = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
+    factor * (degrees * (t * t / degrees).ln_1p()).sqrt()
+}
