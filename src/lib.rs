@@ -20,6 +20,7 @@
 //! | [`analyse`] | what the records mean |
 //! | [`report`] | how it looks |
 //! | [`run`] | the conductor: point after point, into the journal |
+//! | [`serve`] | a small HTTP server for metrics |
 //! | [`look`] | the look before a run: facts and doubts |
 //! | [`cli`] | one file a verb |
 //! | [`clock`] | the only reader of time |
@@ -38,5 +39,6 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod server;
 pub mod workload;

@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("analyse", &["model", "record"]),
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
+    ("serve", &["model", "clock"]),
     ("look", &["model", "clock", "engine", "observe", "analyse"]),
     (
         "run",
@@ -31,7 +32,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look",
-            "report", "run",
+            "report", "run", "serve",
         ],
     ),
     ("main", &["cli"]),

@@ -14,5 +14,6 @@ pub mod fio;
 pub(crate) mod golden;
 pub mod html;
 pub mod layers;
+pub mod openmetrics;
 pub mod sql;
 pub mod table;

@@ -1,0 +1,305 @@
+//! What is exposed of a soak: sums over all rounds, and the figures of the last one.
+
+use super::accept::Format;
+use super::family::{Family, Sort, Times, Value};
+use super::protobuf;
+use super::text::{self, Dialect};
+use crate::analyse::{DeviceLoad, Round, RoundEnd, device_loads};
+use crate::model::{Kind, Moment, Nanos, Objective};
+use crate::record::{Latencies, PointRecord};
+use std::collections::BTreeMap;
+
+/// Causes of failures that have a metric of their own; what comes after them counts as [`OTHER`].
+const CAUSES_MOST: usize = 50;
+/// The cause under which the rest is counted.
+const OTHER: &str = "other";
+
+/// What does not change in a soak.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The verb, such as `soak`.
+    pub verb: String,
+    /// The target as reports name it: never with a password.
+    pub target: String,
+    /// The engine.
+    pub engine: String,
+    /// When the soak began, whichever program began it: counters count from then.
+    pub started: Moment,
+    /// How long it is to take; none if until somebody ends it.
+    pub planned: Option<Nanos>,
+    /// What rounds must keep, in the order of [`Round::kept`].
+    pub objectives: Vec<Objective>,
+}
+
+/// What is exposed of a soak. It grows with classes, kinds of operation and disks, not with rounds.
+#[derive(Debug, Clone)]
+pub struct Exposed {
+    about: About,
+    /// By class and kind of operation.
+    done: BTreeMap<(String, Kind), Latencies>,
+    /// By class: operations that were due and never started.
+    unserved: BTreeMap<String, u64>,
+    /// By cause.
+    failed: BTreeMap<String, u64>,
+    ends: Ends,
+    /// Numbers that were left out.
+    missed: u64,
+    /// By objective.
+    standings: Vec<Standing>,
+    last: Option<Last>,
+}
+
+/// Rounds by how they ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends {
+    whole: u64,
+    cut: u64,
+    stopped: u64,
+    broken: u64,
+}
+
+/// How the rounds so far stand to an objective.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
+    kept: u64,
+    of: u64,
+    budget_used: Option<f64>,
+}
+
+/// The last round, and every disk in it.
+#[derive(Debug, Clone)]
+struct Last {
+    round: Round,
+    devices: Vec<(String, DeviceLoad)>,
+}
+
+impl Exposed {
+    /// A soak without a round yet.
+    #[must_use]
+    pub fn new(about: About) -> Self {
+        Self {
+            standings: vec![Standing::default(); about.objectives.len()],
+            about,
+            done: BTreeMap::new(),
+            unserved: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            ends: Ends::default(),
+            missed: 0,
+            last: None,
+        }
+    }
+
+    /// Adds a round with the record that it was made of. Rounds come in the order of the journal; a soak that is
+    /// resumed begins with those that the journal holds, so that no counter falls.
+    pub fn add_round(&mut self, round: &Round, record: &PointRecord) {
+        for stream in &record.streams {
+            for kind in &stream.kinds {
+                let total = kind.total();
+                self.done.entry((stream.name.clone(), kind.kind)).or_default().merge(&total.response);
+                total.failed.iter().for_each(|(cause, count)| self.add_failures(cause, *count));
+            }
+            *self.unserved.entry(stream.name.clone()).or_default() += stream.unserved.iter().sum::<u64>();
+        }
+        match round.end {
+            RoundEnd::Whole => self.ends.whole += 1,
+            RoundEnd::Cut => self.ends.cut += 1,
+            RoundEnd::Stopped => self.ends.stopped += 1,
+            RoundEnd::Broken(_) => self.ends.broken += 1,
+        }
+        let number_before = self.last.as_ref().map_or(0, |last| last.round.number);
+        self.missed += u64::from(round.number.saturating_sub(number_before).saturating_sub(1));
+        // A round that somebody ended says nothing against the target, nor for it.
+        if round.end != RoundEnd::Stopped {
+            for (standing, kept) in self.standings.iter_mut().zip(&round.kept) {
+                standing.kept += u64::from(kept.kept);
+                standing.of += 1;
+            }
+        }
+        let devices = match (record.samples.first(), record.samples.last()) {
+            (Some(first), Some(last)) => device_loads(first, last),
+            _ => Vec::new(),
+        };
+        self.last = Some(Last { round: round.clone(), devices });
+    }
+
+    /// Says how much of the error budget of the objective numbered `at`, from 0, is used: 1 is all of it.
+    pub fn set_error_budget_used(&mut self, at: usize, used: f64) {
+        if let Some(standing) = self.standings.get_mut(at) {
+            standing.budget_used = Some(used);
+        }
+    }
+
+    /// The content type and the body for a scraper that asks with this `Accept`.
+    #[must_use]
+    pub fn answer(&self, accept: &str) -> (&'static str, Vec<u8>) {
+        let format = Format::negotiate(accept);
+        (format.content_type(), self.encode(format))
+    }
+
+    /// All of it in a format.
+    #[must_use]
+    pub fn encode(&self, format: Format) -> Vec<u8> {
+        let created = self.about.started.unix_seconds();
+        let families = self.families();
+        match format {
+            Format::Text => text::encode(&families, created, Dialect::Prometheus),
+            Format::OpenMetrics => text::encode(&families, created, Dialect::OpenMetrics),
+            Format::Protobuf => protobuf::encode(&families, created),
+        }
+    }
+
+    /// Every family that has a metric.
+    fn families(&self) -> Vec<Family> {
+        let mut families = self.soak();
+        families.extend(self.operations());
+        families.extend(self.rounds());
+        if let Some(last) = &self.last {
+            families.extend(last.figures());
+            families.extend(last.machine());
+        }
+        families.extend(self.objectives());
+        families.retain(|family| !family.metrics.is_empty());
+        families
+    }
+
+    fn soak(&self) -> Vec<Family> {
+        let About { verb, target, engine, started, planned, .. } = &self.about;
+        let labels = [("version", env!("CARGO_PKG_VERSION")), ("verb", verb), ("target", target), ("engine", engine)];
+        vec![
+            Family::new("", Sort::Info, "The program, and what it measures.").with(&labels, 1.0),
+            Family::new("soak_started_timestamp_seconds", Sort::Gauge, "When the soak began, since 1970.")
+                .with(&[], started.unix_seconds() as f64),
+            Family::new("soak_planned_seconds", Sort::Gauge, "How long the soak is to take.")
+                .with(&[], planned.map(Nanos::as_secs_f64)),
+        ]
+    }
+
+    fn operations(&self) -> Vec<Family> {
+        let mut operations =
+            Family::new("operations", Sort::Counter, "Operations that did what was asked, in all rounds.");
+        let mut times = Family::new(
+            "response_seconds",
+            Sort::Histogram,
+            "Response times of the operations of all rounds, from the moment each was due.",
+        );
+        for ((class, kind), latencies) in &self.done {
+            let labels = [("class", class.as_str()), ("kind", kind.name())];
+            let counted = Times::of(latencies);
+            operations.push(&labels, Value::Number(counted.count as f64));
+            times.push(&labels, Value::Times(counted));
+        }
+        let mut failures = Family::new("operation_failures", Sort::Counter, "Operations that failed, by cause.");
+        for (cause, count) in &self.failed {
+            failures.push(&[("cause", cause)], Value::Number(*count as f64));
+        }
+        let mut unserved =
+            Family::new("operations_unserved", Sort::Counter, "Operations that were due and never started.");
+        for (class, count) in &self.unserved {
+            unserved.push(&[("class", class)], Value::Number(*count as f64));
+        }
+        vec![operations, failures, unserved, times]
+    }
+
+    fn rounds(&self) -> Vec<Family> {
+        let Ends { whole, cut, stopped, broken } = self.ends;
+        let mut ends = Family::new(
+            "rounds",
+            Sort::Counter,
+            "Rounds by how they ended: the work done, cut by the time limit, stopped by somebody, broken.",
+        );
+        for (end, count) in [("whole", whole), ("cut", cut), ("stopped", stopped), ("broken", broken)] {
+            ends.push(&[("end", end)], Value::Number(count as f64));
+        }
+        let missed = Family::new("rounds_missed", Sort::Counter, "Rounds that were due and did not take place.");
+        vec![ends, missed.with(&[], self.missed as f64)]
+    }
+
+    fn objectives(&self) -> Vec<Family> {
+        let mut kept = Family::new("objective_kept", Sort::Gauge, "1 if the last round kept the objective, else 0.");
+        let mut ratio =
+            Family::new("objective_kept_ratio", Sort::Gauge, "Share of the rounds, stopped ones aside, that kept it.");
+        let mut budget =
+            Family::new("error_budget_used_ratio", Sort::Gauge, "How much of the error budget is used; 1 is all.");
+        let last = |at: usize| self.last.as_ref().and_then(|last| last.round.kept.get(at));
+        for (at, (objective, standing)) in self.about.objectives.iter().zip(&self.standings).enumerate() {
+            let objective = objective.to_string();
+            let labels = [("objective", objective.as_str())];
+            kept = kept.with(&labels, last(at).map(|kept| f64::from(u8::from(kept.kept))));
+            ratio = ratio.with(&labels, (standing.of > 0).then(|| standing.kept as f64 / standing.of as f64));
+            budget = budget.with(&labels, standing.budget_used);
+        }
+        vec![kept, ratio, budget]
+    }
+
+    fn add_failures(&mut self, cause: &str, count: u64) {
+        let is_known = self.failed.contains_key(cause) || self.failed.len() < CAUSES_MOST;
+        *self.failed.entry(if is_known { cause } else { OTHER }.to_string()).or_default() += count;
+    }
+}
+
+impl Last {
+    /// What the round measured.
+    fn figures(&self) -> Vec<Family> {
+        let round = &self.round;
+        let gauge = |name: &str, help, value: Option<f64>| Family::new(name, Sort::Gauge, help).with(&[], value);
+        let seconds = |microseconds: Option<f64>| microseconds.map(|microseconds| microseconds / 1e6);
+        // Not `quantile`: that label is a summary's, and its quantiles are of all that was ever counted.
+        let response = Family::new("round_response_seconds", Sort::Gauge, "Response time in the last round.")
+            .with(&[("statistic", "mean")], seconds(round.mean_us))
+            .with(&[("statistic", "p50")], seconds(round.p50_us))
+            .with(&[("statistic", "p99")], seconds(round.p99_us))
+            .with(&[("statistic", "max")], seconds(round.max_us));
+        let work = round.asked.filter(|asked| *asked > 0).map(|asked| round.done / asked as f64);
+        let finished = round.finish().unix_seconds() as f64;
+        vec![
+            gauge("round_number", "Number of the last round, from 1.", Some(round.number.into())),
+            gauge("round_finished_timestamp_seconds", "When the last round ended, since 1970.", Some(finished)),
+            gauge("round_duration_seconds", "How long the last round was measured.", Some(round.seconds)),
+            gauge("round_operations_per_second", "Operations a second in the last round.", round.rate),
+            gauge("round_work_done_ratio", "Share of its fixed work that the last round did.", work),
+            response,
+        ]
+    }
+
+    /// What the host and its disks did meanwhile.
+    fn machine(&self) -> Vec<Family> {
+        let mut busy = Family::new(
+            "device_busy_ratio",
+            Sort::Gauge,
+            "Share of the last round in which the disk had a request in flight.",
+        );
+        let mut queue =
+            Family::new("device_queue", Sort::Gauge, "Requests in flight at the disk in the last round, on average.");
+        for (name, load) in &self.devices {
+            busy = busy.with(&[("device", name)], load.busy);
+            queue = queue.with(&[("device", name)], load.queue);
+        }
+        let host = self.round.host.as_ref();
+        let gauge = |name: &str, help, value: Option<f64>| Family::new(name, Sort::Gauge, help).with(&[], value);
+        let others = host.and_then(|host| host.others_mb_per_s).map(|megabytes| megabytes * 1e6);
+        vec![
+            busy,
+            queue,
+            gauge(
+                "device_other_bytes_per_second",
+                "Bytes a second that the disks moved in the last round beyond what it asked for.",
+                others,
+            ),
+            gauge(
+                "host_cpu_busy_ratio",
+                "Share of the CPUs that was in use in the last round.",
+                host.map(|host| host.cpu_busy),
+            ),
+            gauge(
+                "host_steal_ratio",
+                "Share of the CPU time that the hypervisor took in the last round.",
+                host.map(|host| host.stolen),
+            ),
+            gauge(
+                "host_io_pressure_ratio",
+                "Share of the last round in which some task waited for I/O.",
+                host.and_then(|host| host.io_pressure),
+            ),
+        ]
+    }
+}

@@ -1,0 +1,163 @@
+//! The server of metrics, as clients see it: what it answers, and what slow and hostile ones cannot do to others.
+
+use proptest::prelude::*;
+use rigel::report::openmetrics::Format;
+use rigel::serve::{Address, Server};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// A server whose body is the `Accept` that it was asked with.
+fn server() -> Server {
+    let answer = |accept: &str| (Format::negotiate(accept).content_type(), accept.as_bytes().to_vec());
+    Server::start("127.0.0.1:0".parse().unwrap(), answer).unwrap()
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).unwrap();
+    // No test waits for ever; this is not what is measured.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+/// Head and body of the answer to what is sent, read until the server closes.
+fn ask(server: &Server, request: &str) -> (String, String) {
+    let mut stream = connect(server);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer to {request:?}: {answer:?}"));
+    (head.into(), body.into())
+}
+
+fn status(server: &Server, request: &str) -> String {
+    ask(server, request).0.lines().next().unwrap().into()
+}
+
+#[test]
+fn a_scraper_is_answered_in_the_format_it_asks_for() {
+    let server = server();
+    for format in Format::ALL {
+        let accept = format.content_type();
+        let (head, body) = ask(&server, &format!("GET /metrics HTTP/1.1\r\nHost: x\r\naCCept:  {accept} \r\n\r\n"));
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains(&format!("\r\nContent-Type: {}\r\n", format.content_type())), "{head}");
+        assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
+        assert!(head.contains("\r\nConnection: close"), "{head}");
+        assert_eq!(body, accept);
+    }
+    let (_, body) = ask(&server, "GET /metrics?name=x HTTP/1.0\nAccept: a/b\nAccept: c/d\n\n");
+    assert_eq!(body, "a/b,c/d", "two lines are one list");
+}
+
+#[test]
+fn other_requests_are_told_what_is_wrong() {
+    let server = server();
+    let (head, body) = ask(&server, "HEAD /metrics HTTP/1.1\r\nAccept: text/plain\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("Content-Length: 10\r\n") && body.is_empty(), "{head}");
+    assert!(ask(&server, "GET / HTTP/1.1\r\n\r\n").1.contains("/metrics"));
+    for (request, answer) in [
+        ("GET /other HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found"),
+        ("POST /metrics HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", "HTTP/1.1 405 Method Not Allowed"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported"),
+        ("hello\r\n\r\n", "HTTP/1.1 400 Bad Request"),
+        ("\r\n\r\n", "HTTP/1.1 400 Bad Request"),
+    ] {
+        assert_eq!(status(&server, request), answer, "{request}");
+    }
+    assert!(ask(&server, "PUT / HTTP/1.1\r\n\r\n").0.contains("\r\nAllow: GET, HEAD\r\n"));
+}
+
+#[test]
+fn a_request_without_end_is_refused_and_the_refusal_arrives() {
+    let server = server();
+    let long = format!("GET /metrics HTTP/1.1\r\nCookie: {}\r\n\r\n", "x".repeat(100_000));
+    assert_eq!(status(&server, &long), "HTTP/1.1 431 Request Header Fields Too Large");
+    assert_eq!(status(&server, "GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn clients_that_say_nothing_or_do_not_read_stop_nobody_else_for_long() {
+    let huge = |_: &str| ("text/plain", vec![b'x'; 32 << 20]);
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), huge).unwrap();
+    // More than there are threads: silent ones, one in the middle of a word, and ones that do not take their answer.
+    let _silent: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
+    let mut halves = connect(&server);
+    halves.write_all(b"GET /met").unwrap();
+    let mut greedy = connect(&server);
+    greedy.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    assert_eq!(status(&server, "GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
+    // The silent ones were shown the door.
+    assert_eq!(halves.read(&mut [0; 16]).unwrap_or(0), 0);
+}
+
+#[test]
+fn a_dropped_server_is_gone_whoever_is_connected() {
+    let server = server();
+    let address = server.address();
+    let mut waiting = connect(&server);
+    assert_eq!(status(&server, "GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
+    drop(server);
+    assert!(TcpStream::connect(address).is_err());
+    assert_eq!(waiting.read(&mut [0; 16]).unwrap_or(0), 0);
+    // The address is free at once, for the run that goes on.
+    let next = Server::start(Address(address), |_| ("text/plain", Vec::new())).unwrap();
+    assert_eq!(next.address(), address);
+}
+
+#[test]
+fn a_port_in_use_is_told_with_a_cure() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let error = Server::start(Address(address), |_| ("text/plain", Vec::new())).unwrap_err();
+    let text = error.to_string();
+    assert_eq!(error.exit_status(), 2);
+    assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
+    assert!(text.contains("cure: take another port"), "{text}");
+    // A documentation address is no host's own.
+    let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Vec::new())).unwrap_err();
+    assert!(error.to_string().contains("no such address"), "{error}");
+}
+
+#[test]
+fn addresses_read_as_people_write_them() {
+    for (text, address) in [
+        ("127.0.0.1:9464", "127.0.0.1:9464"),
+        ("[::1]:9464", "[::1]:9464"),
+        (":9464", "127.0.0.1:9464"),
+        ("9464", "127.0.0.1:9464"),
+        ("localhost:9464", "127.0.0.1:9464"),
+        (" 0.0.0.0:80 ", "0.0.0.0:80"),
+    ] {
+        let address: SocketAddr = address.parse().unwrap();
+        let read: Address = text.parse().unwrap();
+        assert_eq!(read, Address(address), "{text}");
+        let remark = read.remark();
+        assert_eq!(remark.is_some(), text.contains("0.0.0.0"), "{remark:?}");
+    }
+    for wrong in ["", ":", "127.0.0.1", "::1", "99999", "+80", "-1", "host:9464", "127.0.0.1:", "http://127.0.0.1:1/"] {
+        let error = wrong.parse::<Address>().unwrap_err();
+        assert!(error.to_string().contains("cure: "), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_parser_of_addresses(text in "\\PC*|[0-9.:\\[\\]]*") {
+        if let Ok(address) = text.parse::<Address>() {
+            prop_assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn whatever_is_sent_is_answered_and_the_server_lives(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        static SERVER: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
+        let server = SERVER.get_or_init(server);
+        let mut stream = connect(server);
+        let _ = stream.write_all(&bytes).and_then(|()| stream.write_all(b"\r\n\r\n"));
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        prop_assert!(answer.starts_with(b"HTTP/1.1 "), "{bytes:?}");
+    }
+}
