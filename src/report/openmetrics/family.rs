@@ -209,7 +209,8 @@ mod tests {
             prop_assert_eq!(native + times.zeros, values.len() as u64);
             prop_assert!(times.native.windows(2).all(|two| two[0].0 < two[1].0));
             for ((limit, _), counted) in LIMITS.iter().zip(&times.classic) {
-                let within = |share: f64| values.iter().filter(|value| (**value as f64) <= *limit as f64 * share).count();
+                let most = |share: f64| *limit as f64 * share;
+                let within = |share: f64| values.iter().filter(|value| **value as f64 <= most(share)).count();
                 prop_assert!(within(0.996) as u64 <= *counted && *counted <= within(1.004) as u64);
             }
             // Values by rank stand in buckets by rank.
