@@ -7,7 +7,7 @@
 //! docs/methods/predictability.md has the method, its sources and the rates of false alarms that were measured.
 
 use super::least_squares::{Basis, Fit, autocorrelation, fit, whiten};
-use super::robust::{median, normal_quantile, spread_of_differences, z_of_t};
+use super::robust::{median, normal_quantile, quantile, spread_of_differences, z_of_t};
 
 /// How often a series of pure noise may be told to have changed, to rise or fall, or to follow the day: one in so many.
 pub const FALSE_ALARMS_ONE_IN: u32 = 1000;
@@ -18,8 +18,14 @@ const SIGNIFICANCE: f64 = 0.1 / FALSE_ALARMS_ONE_IN as f64;
 const CANDIDATE: f64 = 0.2;
 /// Rounds on either side of a change, at least: a single slow round, or two, are outliers.
 pub(super) const SEGMENT_MIN: usize = 3;
+/// Rounds of a level below which heavy tails of the noise count.
+const SHORT: usize = 12;
+/// Steps of which all places are looked at again when one is dropped; of more it would take too long.
+const FEW: usize = 6;
+/// How much more is asked of a short change for heavy tails, at most.
+const HEAVINESS_MAX: f64 = 3.0;
 /// Steps that are looked at in one series, at most.
-const STEPS_MAX: usize = 30;
+const STEPS_MAX: usize = 20;
 /// Values below which nothing is told but the level.
 pub(super) const VALUES_MIN: usize = 10;
 /// Smallest change that is worth a word, on the scale of logarithms: 1 %.
@@ -143,7 +149,7 @@ fn draw_in(values: &[f64]) -> Vec<f64> {
 }
 
 /// The median of a value and of two on either side, as far as there are.
-fn middle_of_five(values: &[f64], at: usize) -> f64 {
+pub(super) fn middle_of_five(values: &[f64], at: usize) -> f64 {
     let from = at.saturating_sub(2).min(values.len().saturating_sub(5));
     median(&values[from..(from + 5).min(values.len())]).unwrap_or(values[at])
 }
@@ -182,17 +188,26 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
     let base = columns(series, sloped, daily);
     let n = values.len();
     let mut steps = candidates(values, &base);
+    refine(values, &base, &mut steps);
     let (fit, steps) = loop {
-        refine(values, &base, &mut steps);
         let all = with_steps(&base, &steps);
         let found = correlated_fit(values, &all, true)?;
-        let weight = |step: &usize| {
+        let weight = |step: usize| {
             let found = found.found(base.len() + step);
-            (z_of_t(found.value / found.error, found.degrees), *step)
+            z_of_t(found.value / found.error, found.degrees)
         };
-        let weakest = (0..steps.len()).map(|step| weight(&step)).min_by(|a, b| a.0.total_cmp(&b.0));
-        match weakest {
-            Some((z, step)) if z < normal_quantile(SIGNIFICANCE / (2.0 * places(n))) => _ = steps.remove(step),
+        let enough = normal_quantile(SIGNIFICANCE / (2.0 * places(n)));
+        let tail = heaviness(&found, values, &series.values);
+        let needed = |step: usize| if is_short(&steps, step, n) { enough * tail } else { enough };
+        let margins = (0..steps.len()).map(|step| (weight(step) / needed(step), step));
+        match margins.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((margin, step)) if margin < 1.0 => {
+                steps.remove(step);
+                // Its neighbours explain what it did.
+                if steps.len() < FEW {
+                    refine(values, &base, &mut steps);
+                }
+            }
             _ => break (found, steps),
         }
     };
@@ -220,10 +235,27 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
     Some(Model { sloped, daily, steps, fit, criterion })
 }
 
-/// A fit whose noise correlates as what it leaves over does; `cautious`: by a standard error more than it was found to.
+/// The level on one side of a step lasts so few rounds that its mean is not normal yet if the noise is not.
+fn is_short(steps: &[usize], step: usize, n: usize) -> bool {
+    let before = step.checked_sub(1).map_or(0, |before| steps[before]);
+    let after = steps.get(step + 1).copied().unwrap_or(n);
+    (steps[step] - before).min(after - steps[step]) < SHORT
+}
+
+/// How much farther the farthest of two hundred values is off than they would be in normal noise; once to three times.
+fn heaviness(fit: &Fit, drawn_in: &[f64], values: &[f64]) -> f64 {
+    let off = |at: usize| (fit.left[at] + values[at] - drawn_in[at]).abs();
+    let distances: Vec<f64> = (0..values.len()).map(off).collect();
+    let deviation = (fit.left.iter().map(|value| value * value).sum::<f64>() / fit.degrees).sqrt();
+    let far = quantile(&distances, 0.995).unwrap_or(0.0);
+    // To a power, because a few values tell it only roughly.
+    (far / (normal_quantile(0.0025) * deviation.max(ROUNDING))).powf(1.5).clamp(1.0, HEAVINESS_MAX)
+}
+
+/// A fit whose noise correlates as what it leaves over does; `cautious`: by half a standard error more than it was found to.
 fn correlated_fit(values: &[f64], columns: &[Vec<f64>], cautious: bool) -> Option<Fit> {
     let mut found = fit(values, columns, 0.0)?;
-    for _ in 0..3 {
+    for _ in 0..2 {
         let rho = autocorrelation(&found.left, columns.len(), cautious);
         found = fit(values, columns, rho)?;
     }
@@ -286,7 +318,7 @@ fn apart(steps: &[usize], at: usize) -> bool {
 /// Moves each step to where it explains most, the others as they are.
 fn refine(values: &[f64], base: &[Vec<f64>], steps: &mut [usize]) {
     let n = values.len();
-    for _ in 0..3 {
+    for _ in 0..2 {
         let before = steps.to_vec();
         for index in 0..steps.len() {
             let others: Vec<usize> = steps.iter().copied().filter(|other| *other != steps[index]).collect();

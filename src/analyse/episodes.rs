@@ -1,16 +1,18 @@
 //! Slowdowns: when one began, when it was worst, when it was over.
 
-use super::change_points::{Explained, SEGMENT_MIN};
+use super::change_points::{Explained, SEGMENT_MIN, middle_of_five};
 use super::host_shift::{HostShift, host_shifts};
-use super::robust::usual;
+use super::robust::{median, spread_of_differences, usual};
 use super::rounds::Round;
 use crate::model::Moment;
 use serde::Serialize;
 
 /// How far below the usual level a round must be, at least, to belong to a slowdown: 10 %.
 pub const SLOWDOWN: f64 = 0.10;
-/// Or so many times the noise, if that is more.
+/// Or so many times the noise, if that is more, for a slowdown to be seen: of levels between steps,
 const NOISE: f64 = 4.0;
+/// and of medians of five rounds, where the level changed so gradually that there are no steps.
+const NOISE_GRADUAL: f64 = 6.0;
 /// Rounds at the usual level, one after the other, that end a slowdown.
 const BACK: usize = 2;
 /// Rounds before and after that the host is compared with.
@@ -57,21 +59,36 @@ impl Episode {
     }
 }
 
-/// The slowdowns of rounds that have a rate, by what explains their rates: beside slope and daily pattern.
+/// The slowdowns of rounds that have a rate, by what explains their rates: beside slope and daily pattern. Only where
+/// the level changed beyond chance; from there a slowdown reaches as far as single rounds are below the usual level.
 pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> {
     let values = &explained.levelled;
     let Some(level) = usual(values) else { return Vec::new() };
-    let edge = level + (1.0 - SLOWDOWN).ln().min(-NOISE * explained.noise);
+    let least = (1.0 - SLOWDOWN).ln();
+    let short_term = spread_of_differences(values);
+    let (levels, times) = if explained.steps.is_empty() {
+        ((0..values.len()).map(|at| middle_of_five(values, at)).collect(), NOISE_GRADUAL * short_term)
+    } else {
+        (levels(explained), NOISE * explained.noise)
+    };
+    let deep = level + least.min(-times);
+    let edge = level + least.min(-short_term);
     let mut episodes = Vec::new();
     let mut at = 0;
-    while let Some(first) = (at..values.len()).find(|index| values[*index] < edge) {
+    while let Some(from) = (at..values.len()).find(|index| levels[*index] < deep) {
+        let to = (from..values.len()).find(|index| levels[*index] >= deep).unwrap_or(values.len());
+        at = to;
+        let is_slow = |index: &usize| values[*index] < edge;
+        let Some(within) = (from..to).find(is_slow) else { continue };
+        let first = (0..within).rev().take_while(is_slow).last().unwrap_or(within);
         let is_back = |index: &usize| values[*index..].iter().take(BACK).all(|value| *value >= edge);
-        let end = (first..values.len()).find(is_back).unwrap_or(values.len());
-        at = end.max(first + 1);
-        let slow = (first..end).filter(|index| values[*index] < edge).count();
+        let last = (from..to).rev().find(is_slow).unwrap_or(first);
+        let end = (last..values.len()).find(is_back).unwrap_or(values.len());
+        at = at.max(end);
+        let slow = (first..end).filter(is_slow).count();
         // What was slow from the beginning has no beginning; what changed level for good is told as that.
-        let is_step = end == values.len() && level_changed(explained, first);
-        if first == 0 || slow < SEGMENT_MIN || is_step {
+        let is_step = to == values.len() && level_changed(explained, from);
+        if first == 0 || from == 0 || slow < SEGMENT_MIN || is_step {
             continue;
         }
         let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else { continue };
@@ -92,6 +109,18 @@ pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> 
         });
     }
     episodes
+}
+
+/// The level that steps leave around each value.
+fn levels(explained: &Explained) -> Vec<f64> {
+    let values = &explained.levelled;
+    let ends = explained.steps.iter().map(|step| step.at).chain([values.len()]);
+    let mut levels = Vec::with_capacity(values.len());
+    for end in ends {
+        let part = &values[levels.len()..end];
+        levels.resize(end, median(part).unwrap_or(0.0));
+    }
+    levels
 }
 
 /// From about here on there is one level to the end.

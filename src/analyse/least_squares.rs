@@ -69,8 +69,13 @@ pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit>
     let degrees = values.len().checked_sub(columns.len()).filter(|degrees| *degrees > 0)? as f64;
     let whitened: Vec<Vec<f64>> = columns.iter().map(|column| whiten(column, rho)).collect();
     let target = whiten(values, rho);
-    let products: Vec<Vec<f64>> =
-        whitened.iter().map(|one| whitened.iter().map(|other| product(one, other)).collect()).collect();
+    let mut products = vec![vec![0.0; columns.len()]; columns.len()];
+    for one in 0..columns.len() {
+        for other in 0..=one {
+            products[one][other] = product(&whitened[one], &whitened[other]);
+            products[other][one] = products[one][other];
+        }
+    }
     let inverse = inverse(&products)?;
     let with_target: Vec<f64> = whitened.iter().map(|column| product(column, &target)).collect();
     let sizes: Vec<f64> = inverse.iter().map(|row| product(row, &with_target)).collect();
@@ -83,7 +88,7 @@ pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit>
 }
 
 /// Correlation of neighbours in what a fit of so many parameters left. The plain estimate is too small in short series
-/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: a standard error is
+/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: half a standard error is
 /// added. Never below zero: what makes up for itself is taken for independent.
 pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -> f64 {
     let (n, parameters) = (left.len() as f64, parameters as f64);
@@ -93,7 +98,7 @@ pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -
     }
     let plain = left.windows(2).map(|two| two[0] * two[1]).sum::<f64>() / squares;
     let unbiased = plain + (parameters * (1.0 + plain) + 2.0 * plain) / n;
-    let margin = if cautious { 1.0 / n.sqrt() } else { 0.0 };
+    let margin = if cautious { 0.5 / n.sqrt() } else { 0.0 };
     (unbiased + margin).clamp(0.0, CORRELATION_MAX)
 }
 

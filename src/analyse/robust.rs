@@ -2,8 +2,8 @@
 
 /// A deviation in terms of the median of absolute values, for normal noise.
 const MAD_TO_DEVIATION: f64 = 1.4826;
-/// Correlation beyond which robust estimates are not followed.
-const CORRELATION_MAX: f64 = 0.8;
+/// Correlation beyond which the robust estimate is not followed: it is rough, and too great a one would hide steps.
+const CORRELATION_MAX: f64 = 0.3;
 
 /// The value in the middle, or between the two in the middle. None of nothing.
 pub(super) fn median(values: &[f64]) -> Option<f64> {

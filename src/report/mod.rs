@@ -15,5 +15,6 @@ pub(crate) mod golden;
 pub mod html;
 pub mod layers;
 pub mod openmetrics;
+pub mod soak;
 pub mod sql;
 pub mod table;
