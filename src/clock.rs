@@ -5,7 +5,7 @@
 //! somebody waits on it, so whatever runs on it is deterministic and takes no time.
 //! No other module may name `Instant` or `SystemTime`.
 
-use crate::model::Nanos;
+use crate::model::{Moment, Nanos};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -87,6 +87,12 @@ pub fn read_cost_ns() -> f64 {
 #[must_use]
 pub fn wall_time() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+/// The wall clock's time now, to the second.
+#[must_use]
+pub fn moment() -> Moment {
+    wall_time().parse().expect("the wall clock's time is a moment")
 }
 
 /// Local wall-clock time as `yyyymmdd_hhmm`, for the names of Orion's files.

@@ -4,6 +4,8 @@
 //! a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
 //! permitted it, and nothing is measured that was not looked at first.
 
+pub mod soak;
+
 use crate::analyse;
 use crate::clock::Clock;
 use crate::drive::{self, Live, Terms};
@@ -93,6 +95,13 @@ pub enum Event<'a> {
     },
     /// A point is in the journal.
     End(&'a PointRecord),
+    /// The next round of a soak is not due yet.
+    Waiting {
+        /// Time until it is.
+        left: Nanos,
+    },
+    /// Something went wrong that a soak outlives: what, and what becomes of it.
+    Trouble(&'a str),
 }
 
 /// What comes next in a plan.

@@ -607,33 +607,3 @@ fn the_manual_lists_every_metric_and_no_other() {
     let readme = std::fs::read_to_string("contrib/README.md").unwrap();
     assert!(named(&readme).is_subset(&names()), "{:?}", named(&readme));
 }
-
-// ---- for a Prometheus ----
-
-#[test]
-#[ignore = "serves for a minute, so that something can scrape it"]
-fn scrape() {
-    let address = std::env::var("RIGEL_TEST_SERVE").expect("RIGEL_TEST_SERVE=127.0.0.1:9464");
-    let (exposed, _) = soaked(&[(1, "sim:8,100us")]);
-    let exposed = Arc::new(Mutex::new(exposed));
-    let shared = exposed.clone();
-    let lock = |exposed: &Mutex<Exposed>| exposed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let server = Server::start(address.parse().unwrap(), move |accept| lock(&shared).answer(accept)).unwrap();
-    println!("serving on {}", server.address());
-    let mut rounds = vec![measured(1, "sim:8,100us")];
-    for number in 2..=20 {
-        std::thread::sleep(std::time::Duration::from_secs(3));
-        let (round, record) = measured(number, "sim:8,100us,slow=5ms@2%");
-        exposed.lock().unwrap().add_round(&round, &record);
-        rounds.push((round, record));
-        let all = times(&rounds, "small");
-        let quantile = |q| all.histogram.quantile(q).unwrap().middle() / 1e9;
-        println!(
-            "round {number}: count {} sum {} p50 {} p99 {}",
-            all.histogram.count(),
-            all.sum as f64 / 1e9,
-            quantile(0.5),
-            quantile(0.99)
-        );
-    }
-}

@@ -112,12 +112,7 @@ impl CurveArgs {
             ("--size", self.size != "8KiB", "the database's block"),
             ("--workers", self.measuring.workers.is_some(), "a thread for each session"),
         ];
-        if let Some((option, _, instead)) = asked.into_iter().find(|(_, given, _)| *given) {
-            return Err(Error::asked(
-                format!("{option} is for files and devices, and '{}' is a database", urls[0]),
-                format!("leave it out; in its place there is {instead}"),
-            ));
-        }
+        sql::refuse_raw(&asked, &urls[0])?;
         if self.rate.is_some() && self.work.has_pauses() {
             return Err(sql::rate_with_pauses());
         }

@@ -122,6 +122,8 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         Event::Begin { .. } => progress.borrow_mut().begin(),
         Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
+        // Only a soak's.
+        Event::Waiting { .. } | Event::Trouble(_) => {}
     };
     let measured = job.measure(request, &stop, &mut listen);
     progress.borrow().finish();

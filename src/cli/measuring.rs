@@ -1,6 +1,8 @@
 //! What verbs that measure have in common: their targets and terms, a run's journal from the first point to the last,
 //! and going on with a run that was cut short.
 
+pub(super) mod rounds;
+
 use super::database::{self, PasswordArgs};
 use super::output::remark;
 use super::progress::Progress;
@@ -163,6 +165,11 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
 /// A run that was cut short: all that it was is in its journal.
 pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
     let (journal, run) = reopen(directory)?;
+    job_again(directory, args, journal, run)
+}
+
+/// The job of the run whose journal this is.
+fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run) -> Result<Job, Error> {
     let header = run.header.clone();
     let mut plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
         Error::asked(format!("this run was made by another verb: {error}"), "go on with it by the verb that began it")
@@ -256,6 +263,8 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
         Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
         Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
+        // Only a soak's.
+        Event::Waiting { .. } | Event::Trouble(_) => {}
     };
     let measured = prepare_and_measure(&mut job, &stop, &mut listen);
     progress.borrow().finish();
@@ -270,29 +279,9 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
 }
 
 fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
-    let Plan { search, seed, .. } = &job.plan;
-    let mut bench = Bench::prepare(
-        &Request {
-            target: &job.target,
-            engine: &job.engine,
-            grain: search.grain(),
-            largest: search.largest(),
-            writes: search.writes(),
-            destroy: &job.plan.destroy,
-            allow_holes: job.plan.allow_holes,
-            workers: job.plan.workers,
-            seed: *seed,
-            sql: job.access.as_ref().zip(search.sql()).map(|(access, terms)| SqlRequest {
-                access,
-                work: terms.work,
-                statement_timeout: terms.statement_timeout,
-            }),
-        },
-        |volume| search.extremes(volume.usable, *seed),
-        stop,
-        listen,
-    )?;
+    let mut bench = ready(job, stop, listen)?;
     bench.findings.append(&mut job.findings);
+    let Plan { search, seed, .. } = &job.plan;
     let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run, &bench)?;
         (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
@@ -314,6 +303,29 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
         (!again).then(|| Next { warming: search.warming(point.coordinates, usable, *seed), point })
     };
     bench.measure(&mut journal, done, &mut plan, stop, listen).map(drop)
+}
+
+/// The bench of a job.
+fn ready(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
+    let Plan { search, seed, .. } = &job.plan;
+    let sql = job.access.as_ref().zip(search.sql()).map(|(access, terms)| SqlRequest {
+        access,
+        work: terms.work,
+        statement_timeout: terms.statement_timeout,
+    });
+    let request = Request {
+        target: &job.target,
+        engine: &job.engine,
+        grain: search.grain(),
+        largest: search.largest(),
+        writes: search.writes(),
+        destroy: &job.plan.destroy,
+        allow_holes: job.plan.allow_holes,
+        workers: job.plan.workers,
+        seed: *seed,
+        sql,
+    };
+    Bench::prepare(&request, |volume| search.extremes(volume.usable, *seed), stop, listen)
 }
 
 /// The first line of a run's journal: `points` are planned on this bench, and `plan` is what the verb keeps.

@@ -19,6 +19,7 @@ mod pages;
 mod progress;
 pub mod ranges;
 mod report;
+mod soak;
 mod sql;
 mod sql_args;
 mod target;
@@ -48,6 +49,7 @@ enum Verb {
     Curve(Box<curve::CurveArgs>),
     Sql(Box<sql::SqlArgs>),
     Layers(Box<layers::LayersArgs>),
+    Soak(Box<soak::SoakArgs>),
     Check(check::CheckArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
@@ -95,6 +97,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Curve(args) => curve::run(&args),
             Verb::Sql(args) => sql::run(&args),
             Verb::Layers(args) => layers::run(&args),
+            Verb::Soak(args) => soak::run(&args),
             Verb::Check(args) => check::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),

@@ -143,6 +143,8 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
         }
         Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
         Event::End(record) => progress.borrow_mut().end(record),
+        // Only a soak's.
+        Event::Waiting { .. } | Event::Trouble(_) => {}
     };
     if cells > 0 {
         let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);

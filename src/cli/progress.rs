@@ -26,6 +26,8 @@ pub(super) struct Progress {
     number: usize,
     /// What a point takes, as planned.
     seconds_planned: f64,
+    /// Points begin when their time has come, however long the ones before them took.
+    on_timetable: bool,
     began: Nanos,
     told: Nanos,
     /// Live counters at the last redraw.
@@ -61,6 +63,7 @@ impl Progress {
             points,
             number: 0,
             seconds_planned: seconds,
+            on_timetable: false,
             last: (Nanos(0), Vec::new()),
         }
     }
@@ -104,6 +107,21 @@ impl Progress {
     pub(super) fn begin_of(&mut self, expected: impl FnOnce(usize) -> usize) {
         self.points = expected(self.number);
         self.begin();
+    }
+
+    /// This round of a soak begins, from 1.
+    pub(super) fn begin_number(&mut self, number: usize) {
+        self.begin();
+        self.number = number;
+        self.on_timetable = true;
+    }
+
+    /// The next round of a soak is due in so long.
+    pub(super) fn waiting(&mut self, left: Nanos) {
+        if let Some(Line::Terminal(bar)) = &self.line {
+            let (ended, points) = (self.number, self.points);
+            bar.set_message(format!("round {ended}/{points} done, the next in {}", seconds(left.as_secs_f64())));
+        }
     }
 
     /// A point is running.
@@ -174,7 +192,11 @@ impl Progress {
     /// before it took, or as planned.
     fn seconds_left(&self, ended: usize, elapsed: Nanos) -> f64 {
         let spent = self.clock.now().since(self.began).as_secs_f64();
-        let each = if ended > 0 { (spent - elapsed.as_secs_f64()) / ended as f64 } else { self.seconds_planned };
+        let each = if ended > 0 && !self.on_timetable {
+            (spent - elapsed.as_secs_f64()) / ended as f64
+        } else {
+            self.seconds_planned
+        };
         (each * (self.points - ended) as f64 - elapsed.as_secs_f64()).max(0.0)
     }
 }

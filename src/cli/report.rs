@@ -1,9 +1,9 @@
 //! `rigel report`: any report of a run, made again from its journal alone.
 
-use super::{orion, output};
+use super::{orion, output, soak};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{calibration, curve, data, fio, layers, sql, table};
+use crate::report::{self, calibration, curve, data, fio, layers, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -43,6 +43,9 @@ enum Format {
 
 /// Prints the report.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
+    if soak::is_soak(&journal::header(&args.run)?) {
+        return args.of_soak();
+    }
     let run = journal::read(&args.run)?;
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
@@ -59,6 +62,28 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     output::result(&text);
     warn_if_cut(&run);
     Ok(0)
+}
+
+impl ReportArgs {
+    /// A soak's journal is read round by round: it may be of weeks.
+    fn of_soak(&self) -> Result<u8, Error> {
+        let format = if self.json { Format::Json } else { self.format };
+        if self.emit_fio.is_some() || self.orion_files.is_some() || matches!(format, Format::Orion | Format::Awr) {
+            return Err(Error::asked("this run is a soak", "there are --format text, csv and json, and --html"));
+        }
+        let (header, found, cut) = soak::read(&self.run)?;
+        output::result(&match format {
+            Format::Csv => report::soak::csv(&found),
+            Format::Json => report::soak::json(&header, &found),
+            _ => report::soak::text(&header, &found),
+        });
+        if cut && !journal::is_being_written(&self.run) {
+            output::remark(
+                "rigel: the journal's last line was cut off and is left out; go on by rigel soak --resume\n",
+            );
+        }
+        Ok(0)
+    }
 }
 
 /// The report for people that the run's verb has.

@@ -334,6 +334,18 @@ pub(super) fn rate_with_pauses() -> Error {
     Error::asked("--rate and --think exclude each other: a pause would count as response time", "leave one of them out")
 }
 
+/// Refuses options that are for files and devices where a database is measured: each with whether it is given, and what
+/// there is in its place.
+pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), Error> {
+    match asked.iter().find(|(_, given, _)| *given) {
+        Some((option, _, instead)) => Err(Error::asked(
+            format!("{option} is for files and devices, and '{url}' is a database"),
+            format!("leave it out; in its place there is {instead}"),
+        )),
+        None => Ok(()),
+    }
+}
+
 const NAME_ONE: &str =
     "name one: rigel sql run postgres://user@host/database; or have one made: rigel sql run --on DIR";
 

@@ -35,6 +35,14 @@ impl Error {
         Self::Failed { what: what.into(), cure: cure.into() }
     }
 
+    /// What is wrong, without the cure.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        match self {
+            Self::Asked { what, .. } | Self::Failed { what, .. } => what,
+        }
+    }
+
     /// The process's exit status for this error: 1 could not, 2 asked wrongly.
     #[must_use]
     pub fn exit_status(&self) -> u8 {

@@ -9,9 +9,11 @@ pub mod layers;
 pub mod lun;
 pub mod orion;
 pub mod search;
+pub mod soak;
 
 pub use calibrate::CalibrateRequest;
 pub use curve::{CurveRequest, SqlStop, SqlTerms};
 pub use layers::LayersRequest;
 pub use orion::OrionRequest;
 pub use search::Search;
+pub use soak::SoakRequest;

@@ -1,8 +1,8 @@
-//! Plans whose next point depends on what the ones before it showed, and `layers`, under one name.
+//! Plans whose next point depends on what the ones before it showed, `layers` and `soak`, under one name.
 
-use super::{CalibrateRequest, CurveRequest, LayersRequest, SqlTerms};
+use super::{CalibrateRequest, CurveRequest, LayersRequest, SoakRequest, SqlTerms};
 use crate::analyse::PointSummary;
-use crate::model::{Bound, Coordinates, Point, Ratio};
+use crate::model::{Bound, Coordinates, Nanos, Point, Ratio, Step};
 use serde::{Deserialize, Serialize};
 
 /// What was asked for. Kept in the journal's header under the verb's name.
@@ -17,6 +17,8 @@ pub enum Search {
     Sql(CurveRequest),
     /// `rigel layers`: the same blocks by one layer after the other.
     Layers(LayersRequest),
+    /// `rigel soak`: the same round again and again.
+    Soak(SoakRequest),
 }
 
 impl Search {
@@ -28,7 +30,8 @@ impl Search {
         let curve = || serde_json::from_value(asked("curve")?).ok().map(Self::Curve);
         let sql = || serde_json::from_value(asked("sql")?).ok().map(Self::Sql);
         let layers = || serde_json::from_value(asked("layers")?).ok().map(Self::Layers);
-        calibrate().or_else(curve).or_else(sql).or_else(layers)
+        let soak = || serde_json::from_value(asked("soak")?).ok().map(Self::Soak);
+        calibrate().or_else(curve).or_else(sql).or_else(layers).or_else(soak)
     }
 
     /// The verb.
@@ -39,6 +42,7 @@ impl Search {
             Self::Curve(_) => "curve",
             Self::Sql(_) => "sql",
             Self::Layers(_) => "layers",
+            Self::Soak(_) => "soak",
         }
     }
 
@@ -49,6 +53,14 @@ impl Search {
             Self::Calibrate(request) => request.next(usable, seed, done),
             Self::Curve(request) | Self::Sql(request) => request.next(usable, seed, done),
             Self::Layers(request) => request.next(seed, done),
+            Self::Soak(request) => {
+                let rounds = done.iter().filter_map(|point| match point.step {
+                    Step::Round(number) => Some(number),
+                    _ => None,
+                });
+                let next = rounds.max().unwrap_or(0) + 1;
+                (next <= request.rounds()).then(|| request.point(next, Nanos(0), usable, seed))
+            }
         }
     }
 
@@ -57,7 +69,7 @@ impl Search {
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
-            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) => None,
+            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) => None,
         }
     }
 
@@ -68,6 +80,7 @@ impl Search {
             Self::Calibrate(request) => request.extremes(usable, seed),
             Self::Curve(request) | Self::Sql(request) => request.extremes(usable, seed),
             Self::Layers(request) => request.extremes(seed),
+            Self::Soak(request) => vec![request.point(1, Nanos(0), usable, seed)],
         }
     }
 
@@ -78,6 +91,7 @@ impl Search {
             Self::Calibrate(request) => request.points_expected(done),
             Self::Curve(request) | Self::Sql(request) => request.points_expected(done),
             Self::Layers(request) => request.points_expected(),
+            Self::Soak(request) => request.rounds() as usize,
         }
     }
 
@@ -88,6 +102,7 @@ impl Search {
             Self::Calibrate(request) => request.point_seconds(),
             Self::Curve(request) | Self::Sql(request) => request.point_seconds(),
             Self::Layers(request) => request.point_seconds(),
+            Self::Soak(request) => request.every.as_secs_f64(),
         }
     }
 
@@ -97,7 +112,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) | Self::Sql(request) => request.bound,
-            Self::Layers(_) => None,
+            Self::Layers(_) | Self::Soak(_) => None,
         }
     }
 
@@ -107,7 +122,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
-            Self::Layers(_) => LayersRequest::precision(),
+            Self::Layers(_) | Self::Soak(_) => LayersRequest::precision(),
         }
     }
 
@@ -117,6 +132,7 @@ impl Search {
         match self {
             Self::Calibrate(_) | Self::Layers(_) => None,
             Self::Curve(request) | Self::Sql(request) => request.sql,
+            Self::Soak(request) => request.sql,
         }
     }
 
@@ -127,6 +143,7 @@ impl Search {
             Self::Calibrate(request) => request.grain(),
             Self::Curve(request) | Self::Sql(request) => request.grain(),
             Self::Layers(request) => request.block().into(),
+            Self::Soak(request) => request.length.into(),
         }
     }
 
@@ -137,6 +154,7 @@ impl Search {
             Self::Calibrate(request) => request.largest(),
             Self::Curve(request) | Self::Sql(request) => request.largest(),
             Self::Layers(request) => request.block().into(),
+            Self::Soak(request) => request.length.into(),
         }
     }
 
@@ -147,6 +165,7 @@ impl Search {
             Self::Calibrate(request) => request.writes,
             Self::Curve(request) | Self::Sql(request) => request.writes(),
             Self::Layers(_) => false,
+            Self::Soak(request) => request.writes(),
         }
     }
 }

@@ -132,6 +132,17 @@ impl Journal {
     /// # Errors
     /// The journal cannot be read or written.
     pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
+        let mut points = Vec::new();
+        let (journal, header, cut) = Self::reopen_each(directory, &mut |_, point| points.push(point))?;
+        Ok((journal, Run { header, points, cut }))
+    }
+
+    /// The same for a journal of any length: every point that is there goes to `each`, and none is kept. Answers the
+    /// header, and whether a last line was cut off.
+    ///
+    /// # Errors
+    /// As [`Journal::reopen`].
+    pub fn reopen_each(directory: &Path, each: &mut Each) -> Result<(Self, Header, bool), Error> {
         let path = directory.join(FILE_NAME);
         let failed = |error: std::io::Error| {
             Error::failed(
@@ -139,15 +150,13 @@ impl Journal {
                 "see that you may write to it, and that its filesystem is writable",
             )
         };
-        read_text(&path)?;
+        let text = File::open(&path).map_err(|error| unreadable(&path, &error))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         // Read once nobody else can add to it any more.
         lock(&path, &file)?;
-        let text = read_text(&path)?;
-        let run = parse(&path, &text)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        file.set_len(whole as u64).map_err(failed)?;
-        Ok((Self { path, file, whole: whole as u64 }, run))
+        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(text), each)?;
+        file.set_len(whole).map_err(failed)?;
+        Ok((Self { path, file, whole }, header, cut))
     }
 
     /// Adds the record of a point and waits until it is on disk.
@@ -188,6 +197,14 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
         // A filesystem without locks is no reason not to measure.
         _ => Ok(()),
     }
+}
+
+/// True while another process adds to the journal of the run in `path`.
+#[must_use]
+pub fn is_being_written(path: &Path) -> bool {
+    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
+    File::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
 
 /// Refuses a run directory that already holds something, or that nothing can be written to: before anything is
@@ -239,11 +256,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 /// It is missing, unreadable, of a later format, or damaged anywhere but in its last line.
 pub fn read(path: &Path) -> Result<Run, Error> {
     let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
-    parse(&path, &read_text(&path)?)
-}
-
-fn read_text(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| unreadable(path, &error))
+    parse(&path, &std::fs::read(&path).map_err(|error| unreadable(&path, &error))?)
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -259,7 +272,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 /// The text is of a later format, or damaged anywhere but in its last line.
 pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
     let mut points = Vec::new();
-    let (header, cut) = read_lines(path, text, &mut |_, point| points.push(point))?;
+    let Lines { header, cut, .. } = read_lines(path, text, &mut |_, point| points.push(point))?;
     Ok(Run { header, points, cut })
 }
 
@@ -268,18 +281,39 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn scan(path: &Path, each: &mut dyn FnMut(&Header, PointRecord)) -> Result<(Header, bool), Error> {
+pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
     let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-    read_lines(&path, BufReader::new(file), each)
+    let Lines { header, cut, .. } = read_lines(&path, BufReader::new(file), each)?;
+    Ok((header, cut))
 }
 
-/// Gives every point to `each`, with the header before it. Answers the header, and whether a last line was cut off.
-fn read_lines(
-    path: &Path,
-    mut text: impl BufRead,
-    each: &mut dyn FnMut(&Header, PointRecord),
-) -> Result<(Header, bool), Error> {
+/// The header of the run in `path` alone: what it is, whatever its length.
+///
+/// # Errors
+/// As [`read`], of the first line.
+pub fn header(path: &Path) -> Result<Header, Error> {
+    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
+    let mut first = Vec::new();
+    BufReader::new(file).read_until(b'\n', &mut first).map_err(|error| unreadable(&path, &error))?;
+    read_lines(&path, first.as_slice(), &mut |_, _| ()).map(|lines| lines.header)
+}
+
+/// Takes every point of a journal, with the header before it.
+pub type Each<'a> = dyn FnMut(&Header, PointRecord) + 'a;
+
+/// A journal that was read to its end.
+struct Lines {
+    header: Header,
+    /// Bytes of whole lines.
+    whole: u64,
+    /// A last line was cut off.
+    cut: bool,
+}
+
+/// Gives every point to `each`, with the header before it.
+fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<Lines, Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::asked(
@@ -292,7 +326,7 @@ fn read_lines(
             "the lines before it are whole; cut the file there to read them",
         )
     };
-    let (mut header, mut number) = (None, 0);
+    let (mut header, mut number, mut whole) = (None, 0, 0);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -301,6 +335,7 @@ fn read_lines(
         if !line.ends_with(b"\n") {
             break;
         }
+        whole += line.len() as u64;
         check_format(path, &line)?;
         match serde_json::from_slice(&line).map_err(|error| damaged(number, &error.to_string()))? {
             Line::Header(first) if header.is_none() => header = Some(*first),
@@ -317,7 +352,7 @@ fn read_lines(
             "start the run again",
         )
     })?;
-    Ok((header, !line.is_empty()))
+    Ok(Lines { header, whole, cut: !line.is_empty() })
 }
 
 /// A later format is named as such, instead of failing on whatever it changed first.

@@ -81,15 +81,8 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
         }
         Some(Search::Curve(request) | Search::Sql(request)) => {
             terms.push(size(SMALL, request.length));
-            match &request.sql {
-                // Sessions of a database have their work in the place of a mix and a pattern.
-                Some(SqlTerms { work, stop, .. }) => {
-                    terms.push(Term::defining("pattern", &super::sql::work_line(work)));
-                    terms.push(Term::defining("tables", &super::sql::tables_line(work.tables)));
-                    terms.push(Term::known("ends by", &format!("{stop:?}")));
-                }
-                None => terms.extend(work(request.mix, request.pattern)),
-            }
+            terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
+            terms.extend(request.sql.map(|SqlTerms { stop, .. }| Term::known("ends by", &format!("{stop:?}"))));
             let beside = request.background.map_or_else(
                 || "none".to_string(),
                 |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
@@ -101,6 +94,13 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             terms.push(size(SMALL, request.block()));
             terms.extend(work(Mix::READS, Pattern::Uniform));
             terms.push(Term::known("longest point", &request.point_time));
+        }
+        Some(Search::Soak(request)) => {
+            terms.push(size(SMALL, request.length));
+            terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
+            let load = format!("{:?}, {:?} a round", request.load, request.work);
+            terms.push(Term::defining("load beside", &"none"));
+            terms.push(Term::defining("load of a round", &load));
         }
         None => {
             let streams = || run.header.points.iter().flat_map(|point| &point.streams);
@@ -122,6 +122,14 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
     terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));
     terms.push(Term::known("verb", &search.map_or("orion", Search::verb)));
     terms
+}
+
+/// The work of a database's sessions, which stands in the place of a mix and a pattern.
+fn of_sessions(SqlTerms { work, .. }: SqlTerms) -> Vec<Term> {
+    vec![
+        Term::defining("pattern", &super::sql::work_line(&work)),
+        Term::defining("tables", &super::sql::tables_line(work.tables)),
+    ]
 }
 
 /// The comparison as text.

@@ -21,7 +21,7 @@ pub fn of(run: &Run) -> Option<CurveResult> {
 fn request(run: &Run) -> Option<CurveRequest> {
     match Search::of(&run.header.plan)? {
         Search::Curve(request) | Search::Sql(request) => Some(request),
-        Search::Calibrate(_) | Search::Layers(_) => None,
+        Search::Calibrate(_) | Search::Layers(_) | Search::Soak(_) => None,
     }
 }
 

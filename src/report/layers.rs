@@ -21,7 +21,7 @@ pub fn of(run: &Run) -> Option<LayersResult> {
 fn request(run: &Run) -> Option<LayersRequest> {
     match Search::of(&run.header.plan)? {
         Search::Layers(request) => Some(request),
-        Search::Calibrate(_) | Search::Curve(_) | Search::Sql(_) => None,
+        Search::Calibrate(_) | Search::Curve(_) | Search::Sql(_) | Search::Soak(_) => None,
     }
 }
 

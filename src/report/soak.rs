@@ -8,8 +8,9 @@ use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
     SeriesFigures,
 };
-use crate::model::{Finding, Moment, Nanos, Target};
+use crate::model::{Finding, Host, Moment, Nanos, Target, TargetFacts};
 use crate::record::journal::Header;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Columns of a timeline's bar.
@@ -471,4 +472,39 @@ fn wrapped(text: &str, indent: usize) -> String {
     }
     out.push('\n');
     out
+}
+
+/// What the JSON report of a soak holds. Fields are added, never renamed or taken away.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'a str,
+    started: &'a str,
+    command: &'a [String],
+    engine: &'a str,
+    engine_about: &'a str,
+    host: &'a Host,
+    target: &'a TargetFacts,
+    predictability: &'a Predictability,
+    rounds: &'a [Round],
+    findings: Vec<&'a Finding>,
+}
+
+/// The report as JSON, one document.
+#[must_use]
+pub fn json(header: &Header, result: &SoakResult) -> String {
+    let report = Report {
+        version: &header.version,
+        started: &header.started,
+        command: &header.command,
+        engine: &header.engine.name,
+        engine_about: &header.engine_about,
+        host: &header.host,
+        target: &header.facts,
+        predictability: &result.found,
+        rounds: &result.rounds,
+        findings: header.findings.iter().chain(&result.findings).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
+    text.push('\n');
+    text
 }

@@ -38,6 +38,32 @@ fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
 }
 
 #[test]
+fn a_soak_outlives_a_server_that_goes_and_comes_back() {
+    test("a_soak_outlives_a_server_that_goes_and_comes_back", || {
+        let place = Place::new("sql-soak");
+        let mut server = serve(&postgres_18()?, &place, &[]);
+        let url = server.url().to_string();
+        ends(&place, &format!("sql load {url} --scale 2000"), 0);
+        let line = format!("soak {url} --depth 2 --work 100ops --every 2s --for 40s --no-progress --out run");
+        let child = begun(&place, &line);
+        let rounds = || journal::read(&place.0.join("run")).map_or_else(|_| Vec::new(), |run| run.points);
+        let broken = |record: &rigel::record::PointRecord| matches!(record.end, End::Broken(_));
+        wait_until("two rounds are done", || rounds().len() >= 2);
+        server.kill().unwrap();
+        wait_until("a round could not be measured", || rounds().iter().filter(|record| broken(record)).count() >= 2);
+        server.restart(&AtomicBool::new(false)).unwrap();
+        wait_until("it goes on", || rounds().last().is_some_and(|record| record.end == End::Complete));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let ends: Vec<bool> = rounds().iter().map(broken).collect();
+        let (first, last) = (ends.iter().position(|is| *is).unwrap(), ends.iter().rposition(|is| *is).unwrap());
+        assert!(first >= 2 && last < ends.len() - 1, "{ends:?}");
+        assert!(ends[first..=last].iter().all(|is| *is), "it came back in between: {ends:?}");
+        Ok(())
+    });
+}
+
+#[test]
 fn a_session_that_the_server_ends_ends_the_run() {
     test("a_session_that_the_server_ends_ends_the_run", || {
         let place = Place::new("sql-terminated");

@@ -1,0 +1,104 @@
+//! The run of a soak: its journal from the first round to the last, and going on with it.
+
+use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
+use crate::cli::output::remark;
+use crate::cli::progress::Progress;
+use crate::model::{Error, Moment, Step};
+use crate::plan::Search;
+use crate::record::PointRecord;
+use crate::record::journal::{Header, Journal, Run};
+use crate::run::{Event, Listen, soak};
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Told of every round that ends, and beforehand of those that are in the journal already; first of all of none.
+pub(in crate::cli) type Ended<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
+
+/// A soak that was cut short, and the number of its last round. Its rounds are read one by one, and none is kept.
+pub(in crate::cli) fn resume(directory: &Path, args: &MeasuringArgs, ended: &mut Ended) -> Result<(Job, u32), Error> {
+    let mut last = 0;
+    let (journal, header, cut) = Journal::reopen_each(directory, &mut |header, record| {
+        if let Step::Round(number) = record.coordinates.step {
+            last = last.max(number);
+        }
+        ended(header, Some(&record));
+    })?;
+    if cut {
+        remark("the journal's last line was cut off: its round is lost\n");
+    }
+    let job = job_again(directory, args, journal, Run { header, points: Vec::new(), cut })?;
+    Ok((job, last))
+}
+
+/// Measures the rounds after number `last`. Answers whether it was stopped before the last of them.
+pub(in crate::cli) fn measure(mut job: Job, last: u32, args: &MeasuringArgs, ended: &mut Ended) -> Result<bool, Error> {
+    let stop = stop_flag()?;
+    let progress = RefCell::new(Progress::new(
+        job.plan.search.points_expected(0),
+        job.plan.search.point_seconds(),
+        args.no_progress,
+    ));
+    let tell = |event: &Event| match event {
+        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", *done, *of),
+        Event::Begin { point } => {
+            let number = if let Step::Round(number) = point.coordinates.step { number } else { 1 };
+            progress.borrow_mut().begin_number(number as usize);
+        }
+        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
+        Event::End(record) => progress.borrow_mut().end(record),
+        Event::Waiting { left } => progress.borrow_mut().waiting(*left),
+        Event::Trouble(what) => progress.borrow().aside(|| remark(&format!("{what}\n"))),
+    };
+    let measured = prepare_and_measure(&mut job, last, &stop, &tell, ended);
+    progress.borrow().finish();
+    measured?;
+    Ok(stop.load(Ordering::Relaxed))
+}
+
+fn prepare_and_measure(
+    job: &mut Job,
+    last: u32,
+    stop: &AtomicBool,
+    tell: &dyn Fn(&Event),
+    ended: &mut Ended,
+) -> Result<(), Error> {
+    let Search::Soak(request) = job.plan.search.clone() else {
+        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+    };
+    let made = ready(job, stop, &mut |event| tell(&event));
+    let (bench, mut journal, run) = if let Some((journal, run)) = job.resumed.take() {
+        let bench = match made.and_then(|bench| refuse_another_target(&run, &bench).map(|()| bench)) {
+            Ok(bench) => Some(bench),
+            // After a reboot the target may come up later than this.
+            Err(error @ Error::Failed { .. }) => {
+                tell(&Event::Trouble(&format!("{error}\n  it is tried again at the next round")));
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        (bench, journal, run)
+    } else {
+        let mut bench = made?;
+        bench.findings.append(&mut job.findings);
+        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
+        let journal = Journal::create(&job.directory, &header)?;
+        (Some(bench), journal, Run { header, points: Vec::new(), cut: false })
+    };
+    ended(&run.header, None);
+    let began: Moment = run.header.started.parse()?;
+    let conductor = soak::Soak { request: &request, began, last, seed: job.plan.seed };
+    let job = &*job;
+    let mut again = |listen: &mut Listen| {
+        let bench = ready(job, stop, listen)?;
+        refuse_another_target(&run, &bench)?;
+        Ok(bench)
+    };
+    let mut listen = |event: Event| {
+        tell(&event);
+        if let Event::End(record) = event {
+            ended(&run.header, Some(record));
+        }
+    };
+    conductor.measure(bench, &mut again, &mut journal, stop, &mut listen)
+}

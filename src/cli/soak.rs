@@ -1,0 +1,386 @@
+//! `rigel soak`: the same round for hours to weeks, and how predictable the storage was.
+
+use super::calibrate::size_of_io;
+use super::measuring::{self, Job, MeasuringArgs, rounds};
+use super::output::{remark, result};
+use super::sql_args::{self, WorkArgs};
+use super::{database, ranges, sql};
+use crate::analyse::{PredictabilityTerms, RoundEnd, predictability, round};
+use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, Tables, WarmUp};
+use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
+use crate::record::PointRecord;
+use crate::record::journal::{self, Header};
+use crate::report::openmetrics::{About, Exposed};
+use crate::report::soak::{self, SoakResult};
+use crate::serve::{Address, Server};
+use clap::Args;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Time between rounds of fixed work, where none is asked for.
+const EVERY_WORK: Nanos = Nanos::from_secs(15 * 60);
+
+/// The same of rounds that follow on each other; a soak of days has longer ones.
+const EVERY_STEADY: [Nanos; 2] = [Nanos::from_secs(60), Nanos::from_secs(300)];
+
+/// Longer than this a soak is of days.
+const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
+
+/// Repeats one round for hours to weeks, and tells how predictable the storage is
+///
+/// Rounds are of fixed work (--work), begun at equal distances, or follow on each other without a pause. Each is in the
+/// journal before the next begins: rigel report works meanwhile, and --resume goes on after a reboot. Reads only, unless
+/// --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
+                        3 an objective was missed for longer than --slo-share allows.")]
+pub(super) struct SoakArgs {
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    #[command(flatten)]
+    timetable: TimetableArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the soak lasts
+    #[arg(long, value_name = "ADDRESS", help_heading = "Metrics")]
+    metrics: Option<Address>,
+}
+
+/// When rounds begin, and how long the whole lasts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Timetable")]
+struct TimetableArgs {
+    /// Work of a round: so many operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
+    #[arg(long, value_name = "WORK", conflicts_with = "resume")]
+    work: Option<String>,
+    /// From the beginning of a round to that of the next [default: 15m with --work, else 1m, 5m beyond two days]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    every: Option<Nanos>,
+    /// How long the soak lasts, such as 7d
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "resume", required_unless_present = "resume")]
+    lasting: Option<Nanos>,
+    /// A round of fixed work is cut short after so long [default: when the next one begins]
+    #[arg(long, value_name = "TIME", conflicts_with = "resume", requires = "work")]
+    limit: Option<Nanos>,
+    /// What every round must keep: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000'; may be repeated
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "resume")]
+    slo: Vec<Objective>,
+    /// Share of the time in which objectives are to be kept; the rest is the error budget
+    #[arg(long, value_name = "SHARE", default_value = "99%", conflicts_with = "resume")]
+    slo_share: String,
+}
+
+/// What a round does.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+struct LoadArgs {
+    /// Closed loop: so many I/Os outstanding, or sessions of a database [default: 8, or those of the tables]
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
+    depth: Option<u32>,
+    /// Open loop: so many I/Os due a second, at random times, whatever the target does
+    #[arg(long, value_name = "RATE", conflicts_with = "resume")]
+    rate: Option<String>,
+    /// Most I/Os of --rate outstanding; those due beyond it wait, and the wait counts [default: 256]
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    in_flight: Option<u32>,
+    /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
+    #[arg(long, value_name = "MIX", conflicts_with = "resume")]
+    mix: Option<String>,
+    /// Size of an I/O
+    #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
+    size: String,
+    /// Which blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
+    #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
+    pattern: String,
+}
+
+/// Measures, and tells how predictable it was.
+pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let mut ended = |header: &Header, record: Option<&PointRecord>| {
+        if let Some(metrics) = &metrics {
+            metrics.add(header, record);
+        }
+    };
+    let (job, last) = match &args.measuring.resume {
+        Some(directory) => rounds::resume(directory, &args.measuring, &mut ended)?,
+        None => (args.begin()?, 0),
+    };
+    let directory = job.directory.clone();
+    let stopped = rounds::measure(job, last, &args.measuring, &mut ended)?;
+    report_on(&directory, args.measuring.json, stopped)
+}
+
+/// Shows the report, and answers the exit status.
+fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
+    let (header, found, _) = read(directory)?;
+    result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found) });
+    remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
+    if stopped || found.rounds.is_empty() {
+        return Err(Error::failed(
+            "the soak ended before it was through",
+            format!("go on with it by `rigel soak --resume {}`", directory.display()),
+        ));
+    }
+    let missed = found.found.objectives.iter().any(|objective| objective.met == Some(false));
+    Ok(if missed { 3 } else { 0 })
+}
+
+/// What is served to Prometheus.
+struct Metrics {
+    served: Arc<Mutex<Option<Served>>>,
+    /// It answers as long as it is there.
+    _server: Server,
+}
+
+/// What is exposed, and by objective how many rounds missed it and how many are known.
+struct Served {
+    exposed: Exposed,
+    missed: Vec<[u32; 2]>,
+}
+
+impl Metrics {
+    /// Listens, and says where.
+    fn serve(address: Address) -> Result<Self, Error> {
+        let figures = Arc::new(Mutex::new(None::<Served>));
+        let shared = Arc::clone(&figures);
+        let server = Server::start(address, move |accept| {
+            let served = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nothing is known before the target was looked at.
+            served.as_ref().map_or(("text/plain; charset=utf-8", Vec::new()), |served| served.exposed.answer(accept))
+        })?;
+        remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
+        if let Some(who) = address.remark() {
+            remark(&format!("{who}\n"));
+        }
+        Ok(Self { served: figures, _server: server })
+    }
+
+    fn add(&self, header: &Header, record: Option<&PointRecord>) {
+        let Some((request, started)) = request(header).zip(header.started.parse().ok()) else { return };
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let Served { exposed, missed } = served.get_or_insert_with(|| Served {
+            missed: vec![[0; 2]; request.objectives.len()],
+            exposed: Exposed::new(About {
+                verb: "soak".into(),
+                target: header.facts.name.clone(),
+                engine: header.engine.name.clone(),
+                started,
+                planned: Some(request.lasting),
+                objectives: request.objectives.clone(),
+            }),
+        });
+        let Some((round, record)) = record.and_then(|record| Some((round(record, &request.objectives)?, record)))
+        else {
+            return;
+        };
+        exposed.add_round(&round, record);
+        let budget = 1.0 - request.share.get();
+        for (at, [missed, known]) in missed.iter_mut().enumerate().filter(|_| round.end != RoundEnd::Stopped) {
+            *missed += u32::from(round.kept.get(at).is_none_or(|kept| !kept.kept));
+            *known += 1;
+            if budget > 0.0 {
+                exposed.set_error_budget_used(at, f64::from(*missed) / f64::from(*known) / budget);
+            }
+        }
+    }
+}
+
+/// What a soak was asked for; none if the run is no soak.
+fn request(header: &Header) -> Option<SoakRequest> {
+    match Search::of(&header.plan)? {
+        Search::Soak(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// True for the journal of a soak.
+pub(super) fn is_soak(header: &Header) -> bool {
+    request(header).is_some()
+}
+
+/// A soak's journal, round by round: its header, what it says, and whether its last line was cut off.
+pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
+    let mut objectives: Option<Vec<Objective>> = None;
+    let mut rounds = Vec::new();
+    let (header, cut) = journal::scan(path, &mut |header, record| {
+        let objectives = objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives));
+        rounds.extend(round(&record, objectives));
+    })?;
+    let request = request(&header).ok_or_else(|| Error::asked("this run is no soak", "rigel report reads any run"))?;
+    let terms = PredictabilityTerms {
+        objectives: request.objectives.clone(),
+        share: request.share.get(),
+        every_seconds: Some(request.every.as_secs_f64()),
+        planned: Some(request.rounds()),
+    };
+    let found = predictability(&rounds, &terms);
+    Ok((header, SoakResult { rounds, found, findings: Vec::new() }, cut))
+}
+
+impl SoakArgs {
+    fn begin(&self) -> Result<Job, Error> {
+        if let Some(urls) = database::urls(&self.measuring.targets)? {
+            return self.on_database(&urls);
+        }
+        if self.work != WorkArgs::default() {
+            return Err(Error::asked(
+                "options for sessions of a database are given, and none is named",
+                "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
+            ));
+        }
+        let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
+        let request = self.request(length, 8, None)?;
+        measuring::begin(&self.measuring, Search::Soak(request), "auto")
+    }
+
+    fn on_database(&self, urls: &[String]) -> Result<Job, Error> {
+        let asked = [
+            ("--mix", self.load.mix.is_some(), "--update"),
+            ("--pattern", self.load.pattern != "uniform", "--hot-spot"),
+            ("--engine", self.measuring.engine.is_some(), "the database's own"),
+            ("--buffered", self.measuring.buffered, "the database's own setting"),
+            ("--size", self.load.size != "8KiB", "the database's block"),
+            ("--workers", self.measuring.workers.is_some(), "a thread for each session"),
+        ];
+        sql::refuse_raw(&asked, &urls[0])?;
+        if self.load.rate.is_some() && self.work.has_pauses() {
+            return Err(sql::rate_with_pauses());
+        }
+        let access = database::access(urls, &self.measuring.password)?;
+        let tables = sql::tables_of(&access)?;
+        let settings = self.work.settings()?;
+        let work = sql_args::work(&settings, tables)?;
+        let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some((work, tables)))?;
+        measuring::begin_sql(&self.measuring, Search::Soak(request), access, None, Vec::new())
+    }
+
+    fn request(&self, length: u32, depth: u32, sql: Option<(SqlWork, Tables)>) -> Result<SoakRequest, Error> {
+        let Self { timetable, load, .. } = self;
+        let work = timetable.work.as_deref().map(|text| operations(text, length)).transpose()?;
+        let lasting = timetable.lasting.unwrap_or_default();
+        let steady = EVERY_STEADY[usize::from(lasting > DAYS)];
+        let every = timetable.every.unwrap_or(if work.is_some() { EVERY_WORK } else { steady });
+        refuse_timetable(every, lasting, timetable.limit)?;
+        let in_flight_max = load.in_flight.unwrap_or(if sql.is_some() { depth } else { 256 });
+        let load_of_round = match &load.rate {
+            Some(rate) => Load::Open { rate: one_rate(rate)?, arrivals: Arrivals::Poisson, in_flight_max },
+            None => Load::Closed { depth: load.depth.unwrap_or(depth) },
+        };
+        let share: Ratio = timetable.slo_share.parse()?;
+        Ok(SoakRequest {
+            load: load_of_round,
+            length,
+            mix: load.mix.as_deref().map_or(Ok(Mix::READS), ranges::mix)?,
+            pattern: load.pattern.parse::<Pattern>()?,
+            sql: sql.map(|(work, _)| SqlTerms {
+                work,
+                stop: SqlStop::Precise,
+                warm_up: WarmUp::NONE,
+                statement_timeout: self.work.statement_timeout(),
+            }),
+            work,
+            limit: timetable.limit.unwrap_or(every).min(every),
+            every,
+            lasting,
+            objectives: timetable.slo.clone(),
+            share,
+        })
+    }
+}
+
+/// A timetable in which no round has time to be measured, or that has no second one.
+fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Result<(), Error> {
+    let least = Nanos::from_secs(1);
+    let too_short =
+        [("--every", every), ("--limit", limit.unwrap_or(every))].into_iter().find(|(_, time)| *time < least);
+    if let Some((option, time)) = too_short {
+        return Err(Error::asked(
+            format!("{option} {} is too short for a round", time.exact()),
+            "give a second or more, such as 1m",
+        ));
+    }
+    if lasting < every {
+        return Err(Error::asked(
+            format!("--for {} is over before the first round, which has {}", lasting.exact(), every.exact()),
+            "give a longer --for, such as 1d, or a shorter --every",
+        ));
+    }
+    Ok(())
+}
+
+/// `100000ops`, `100k`, `2GiB`: operations of `length` bytes.
+fn operations(text: &str, length: u32) -> Result<u64, Error> {
+    let wrong = || {
+        Error::asked(
+            format!("--work '{text}' is no amount of work"),
+            "write it as operations, 100000ops or 100kops, or as bytes, 2GiB",
+        )
+    };
+    let trimmed = text.trim();
+    let count = if let Some(number) = trimmed.strip_suffix("ops") {
+        let number = number.trim();
+        let (digits, scale) = match number.char_indices().last() {
+            Some((at, 'k')) => (&number[..at], 1_000),
+            Some((at, 'M')) => (&number[..at], 1_000_000),
+            _ => (number, 1),
+        };
+        digits
+            .trim()
+            .replace('_', "")
+            .parse::<u64>()
+            .ok()
+            .and_then(|count| count.checked_mul(scale))
+            .ok_or_else(wrong)?
+    } else if !trimmed.ends_with(['B', 'b']) {
+        // 100k may be operations or bytes: nobody can tell.
+        return Err(wrong());
+    } else {
+        trimmed.parse::<Bytes>().map_err(|_| wrong())?.0 / u64::from(length)
+    };
+    if count == 0 { Err(wrong()) } else { Ok(count) }
+}
+
+/// One rate, in operations a second.
+fn one_rate(text: &str) -> Result<f64, Error> {
+    match ranges::rates(text)? {
+        crate::plan::curve::Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
+        _ => Err(Error::asked(
+            format!("--rate '{text}' is not one rate"),
+            "a soak has one load: write it as 5000 or 5k; rigel curve has ranges",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_operations_or_bytes_and_never_a_bare_number() {
+        for (text, count) in [("100000ops", 100_000), ("100kops", 100_000), ("3 Mops", 3_000_000), ("1MiB", 128)] {
+            assert_eq!(operations(text, 8192).unwrap(), count, "{text}");
+        }
+        for wrong in [
+            "",
+            "ops",
+            "100000",
+            "100k",
+            "0ops",
+            "1KiB",
+            "-1ops",
+            "99999999999999999999ops",
+            "18446744073709551615Mops",
+        ] {
+            assert!(operations(wrong, 8192).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_soak_has_one_rate() {
+        assert!((one_rate("5k").unwrap() - 5000.0).abs() < 1e-9);
+        assert!(one_rate("1k..5k").is_err() && one_rate("50%").is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! The plan of `soak`: the same round again and again, on a timetable, for hours to weeks.
+//!
+//! Rounds begin at equal distances from the soak's beginning, whatever the rounds before them took: so the time of day
+//! is sampled evenly, and a soak that was interrupted goes on where the clock is. A round's number is its place in the
+//! timetable; a number that is missing is a round that did not take place.
+
+use super::calibrate::{SMALL, seed_of};
+use super::curve::SqlTerms;
+use crate::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Ratio, Step, Stream, Until, WarmUp};
+use serde::{Deserialize, Serialize};
+
+/// Windows of a round that lasts as long as it may: enough for a look inside, few enough for weeks of them.
+const WINDOWS: u64 = 4;
+
+/// What `soak` was asked for. Kept in the journal's header, so that reports can be made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoakRequest {
+    /// When operations are due.
+    pub load: Load,
+    /// Bytes of one I/O.
+    pub length: u32,
+    /// Reads and writes.
+    pub mix: Mix,
+    /// Which blocks.
+    pub pattern: Pattern,
+    /// What the sessions of a database do; none for raw I/O. Its stop and warm-up are not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<SqlTerms>,
+    /// Operations of a round; none if it lasts until the next one begins.
+    pub work: Option<u64>,
+    /// The longest that a round may take.
+    pub limit: Nanos,
+    /// From the beginning of one round to that of the next.
+    pub every: Nanos,
+    /// From the beginning of the first round to the end of the last.
+    pub lasting: Nanos,
+    /// What every round must keep.
+    pub objectives: Vec<Objective>,
+    /// Share of the time in which objectives must be kept.
+    pub share: Ratio,
+}
+
+impl SoakRequest {
+    /// Rounds of the whole timetable.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
+        u32::try_from(self.lasting.0.div_ceil(self.every.0.max(1))).unwrap_or(u32::MAX)
+    }
+
+    /// When round `number`, from 1, is due, from the soak's beginning.
+    #[must_use]
+    pub fn due(&self, number: u32) -> Nanos {
+        Nanos(self.every.0.saturating_mul(u64::from(number.saturating_sub(1))))
+    }
+
+    /// The round whose time it is so long after the soak's beginning.
+    #[must_use]
+    pub fn number_at(&self, since: Nanos) -> u32 {
+        u32::try_from(since.0 / self.every.0.max(1)).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// Round `number`, which begins `late`: it ends in time for the next one.
+    #[must_use]
+    pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
+        let coordinates = Coordinates { small: self.load.slots(), large: 0, step: Step::Round(number) };
+        let seed = seed_of(seed, coordinates);
+        let pattern = match self.pattern {
+            // Somewhere else than where the last round was.
+            Pattern::Sequential { .. } => {
+                Pattern::Sequential { start: seed % (usable / u64::from(self.length)).max(1) }
+            }
+            other => other,
+        };
+        let left = Nanos(self.every.since(late).0.min(self.limit.0).max(1));
+        Point {
+            coordinates,
+            streams: vec![Stream {
+                name: SMALL.into(),
+                load: self.load,
+                mix: self.mix,
+                pattern,
+                length: self.length,
+                sql: self.sql.map(|terms| terms.work),
+            }],
+            warm_up: WarmUp::NONE,
+            until: match self.work {
+                Some(ops) => Until::Work { ops, most: left },
+                None => Until::Elapsed(left),
+            },
+            window: self.window(),
+            seed,
+        }
+    }
+
+    /// Width of the windows of a round.
+    fn window(&self) -> Nanos {
+        Nanos((self.limit.0 / WINDOWS).max(Nanos::from_millis(100).0))
+    }
+
+    /// True if some operation writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.mix.writes != Ratio::ZERO || self.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> SoakRequest {
+        SoakRequest {
+            load: Load::Closed { depth: 8 },
+            length: 8192,
+            mix: Mix::READS,
+            pattern: Pattern::Uniform,
+            sql: None,
+            work: Some(1000),
+            limit: Nanos::from_secs(60),
+            every: Nanos::from_secs(60),
+            lasting: Nanos::from_secs(3600),
+            objectives: Vec::new(),
+            share: Ratio::of(99, 100),
+        }
+    }
+
+    #[test]
+    fn rounds_stand_in_a_timetable() {
+        let request = request();
+        assert_eq!(request.rounds(), 60);
+        assert_eq!((request.due(1), request.due(3)), (Nanos(0), Nanos::from_secs(120)));
+        assert_eq!((request.number_at(Nanos(0)), request.number_at(Nanos::from_secs(119))), (1, 2));
+        let odd = SoakRequest { lasting: Nanos::from_secs(61), ..request };
+        assert_eq!(odd.rounds(), 2, "a last round that is shorter is a round");
+    }
+
+    #[test]
+    fn a_round_that_begins_late_ends_in_time_for_the_next() {
+        let until = |limit, late| {
+            SoakRequest { limit: Nanos::from_secs(limit), ..request() }
+                .point(5, Nanos::from_secs(late), 1 << 30, 1)
+                .until
+        };
+        assert_eq!(until(60, 0), Until::Work { ops: 1000, most: Nanos::from_secs(60) });
+        assert_eq!(until(60, 7), Until::Work { ops: 1000, most: Nanos::from_secs(53) });
+        assert_eq!(until(20, 7), Until::Work { ops: 1000, most: Nanos::from_secs(20) });
+        let steady = SoakRequest { work: None, ..request() };
+        assert_eq!(steady.point(1, Nanos::from_secs(1), 1 << 30, 1).until, Until::Elapsed(Nanos::from_secs(59)));
+    }
+
+    #[test]
+    fn every_round_reads_other_blocks_and_always_the_same_ones() {
+        let point = |number| request().point(number, Nanos(0), 1 << 30, 7);
+        assert_eq!(point(3), point(3));
+        assert_ne!(point(3).seed, point(4).seed);
+    }
+}

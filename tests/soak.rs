@@ -1,0 +1,234 @@
+//! A soak on a model of a device: its timetable, going on after every kind of end, and memory that does not grow.
+
+mod common;
+
+use common::{Place, rigel, text, wait, wait_until};
+use rigel::model::{Moment, Step};
+use rigel::record::journal::{self, Run};
+use rigel::record::{End, PointRecord};
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+fn ends(place: &Place, line: &str, status: i32) -> Output {
+    let output = rigel(place, line).output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn read(path: &Path) -> Run {
+    journal::read(path).unwrap()
+}
+
+fn numbers(run: &Run) -> Vec<u32> {
+    let number = |record: &PointRecord| match record.coordinates.step {
+        Step::Round(number) => number,
+        step => panic!("{step} is no round"),
+    };
+    run.points.iter().map(number).collect()
+}
+
+/// What a round measured, without what differs from process to process.
+fn measured(record: &PointRecord) -> PointRecord {
+    PointRecord { cpu: rigel::model::Nanos(0), ..record.clone() }
+}
+
+/// Rounds of fixed work on a model that remembers nothing.
+const ROUNDS: &str = "soak sim:4,100us --work 400ops --every 1m --no-progress";
+
+#[test]
+fn rounds_stand_in_the_journal_at_their_times() {
+    let place = Place::new("soak-times");
+    ends(&place, &format!("{ROUNDS} --for 1h --seed 3 --out run"), 0);
+    let run = read(&place.0.join("run"));
+    assert_eq!(numbers(&run), (1..=60).collect::<Vec<u32>>());
+    let began: Moment = run.header.started.parse().unwrap();
+    for (index, record) in run.points.iter().enumerate() {
+        let started: Moment = record.started.parse().unwrap();
+        assert_eq!(started.since(began), 60 * index as i64);
+        assert_eq!(record.end, End::Complete);
+        assert_eq!(record.streams[0].total().done, 400);
+    }
+}
+
+#[test]
+fn a_soak_that_was_cut_goes_on_as_if_nothing_had_been() {
+    let place = Place::new("soak-resume");
+    ends(&place, &format!("{ROUNDS} --for 40m --seed 5 --out whole"), 0);
+    let path = place.0.join("whole/journal.jsonl");
+    let bytes = std::fs::read(&path).unwrap();
+    let whole = read(&path);
+    let header = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for (number, share) in [0.0, 0.3, 0.31, 0.77, 0.999].into_iter().enumerate() {
+        let length = header + ((bytes.len() - header) as f64 * share) as usize;
+        let directory = place.0.join(format!("cut-{number}"));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("journal.jsonl"), &bytes[..length]).unwrap();
+        ends(&place, &format!("soak --no-progress --resume cut-{number}"), 0);
+        let again = read(&directory);
+        assert_eq!(again.points.len(), whole.points.len(), "cut at {share}");
+        for (one, other) in whole.points.iter().zip(&again.points) {
+            assert_eq!(measured(one), measured(other), "cut at {share}");
+        }
+    }
+    // One that is through has nothing left to do.
+    ends(&place, "soak --no-progress --resume whole", 0);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_journal_can_be_read_at_every_cut_of_its_length() {
+    let place = Place::new("soak-cut");
+    ends(&place, "soak sim:1,1ms --work 10ops --every 1m --for 4m --no-progress --seed 1 --out run", 0);
+    let path = place.0.join("run/journal.jsonl");
+    let bytes = std::fs::read(&path).unwrap();
+    let header = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for length in 0..=bytes.len() {
+        let found = journal::parse(&path, &bytes[..length]);
+        if length < header {
+            assert!(found.is_err(), "{length} bytes hold no header");
+            continue;
+        }
+        let lines = bytes[header..length].iter().filter(|byte| **byte == b'\n').count();
+        let run = found.unwrap_or_else(|error| panic!("{length} bytes: {error}"));
+        assert_eq!((run.points.len(), run.cut), (lines, bytes[length - 1] != b'\n'), "{length} bytes");
+    }
+}
+
+/// The most memory that a run took, and its output.
+fn peak_of(place: &Place, line: &str) -> u64 {
+    let mut child = rigel(place, line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    let status = loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak = resident.and_then(|kib| kib.trim().parse().ok()).unwrap_or(0).max(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        wait(2);
+    };
+    assert!(status.success(), "{line}");
+    peak
+}
+
+#[test]
+fn two_thousand_rounds_take_the_memory_of_two_hundred() {
+    let place = Place::new("soak-memory");
+    let few = peak_of(&place, &format!("{ROUNDS} --for 200m --seed 1 --out few"));
+    let many = peak_of(&place, &format!("{ROUNDS} --for 2000m --seed 1 --out many"));
+    assert_eq!(read(&place.0.join("many")).points.len(), 2000);
+    let journal = std::fs::metadata(place.0.join("many/journal.jsonl")).unwrap().len() / 1024;
+    assert!(many < few + 4096, "{few} KiB for 200 rounds, {many} for 2000, with a journal of {journal} KiB");
+    let reported = peak_of(&place, "report many");
+    assert!(reported < few + 4096, "{reported} KiB to report on 2000 rounds");
+}
+
+#[test]
+fn work_that_is_not_done_in_time_is_cut_and_told() {
+    let place = Place::new("soak-limit");
+    // A hundred operations of 1 ms each, one after the other, have 50 ms.
+    let line = "soak sim:1,1ms,fixed --depth 1 --work 2000ops --every 1m --limit 1s --for 12m --no-progress --out run";
+    ends(&place, line, 0);
+    let run = read(&place.0.join("run"));
+    for record in &run.points {
+        let done = record.streams[0].total().done;
+        assert!((990..=1010).contains(&done), "{done} of 2000 in a second");
+        assert_eq!(record.measured, rigel::model::Nanos::from_secs(1));
+    }
+    let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    assert!(said.contains("cut"), "{said}");
+}
+
+#[test]
+fn an_objective_that_is_missed_is_the_exit_status() {
+    let place = Place::new("soak-slo");
+    ends(&place, &format!("{ROUNDS} --for 20m --slo p99<1s --out kept"), 0);
+    ends(&place, &format!("{ROUNDS} --for 20m --slo p99<1s --slo p50<10us --out missed"), 3);
+    ends(&place, &format!("{ROUNDS} --for 20m --slo p50<10us --slo-share 0% --out allowed"), 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_made() {
+    let place = Place::new("soak-refused");
+    for (line, words) in [
+        ("soak sim:1,1ms --for 1d --work 100000", "'100000' is no amount of work"),
+        ("soak sim:1,1ms --for 1d --work 100k", "'100k' is no amount of work"),
+        ("soak sim:1,1ms --for 30s", "is over before the first round"),
+        ("soak sim:1,1ms --for 1h --every 10ms", "--every 10ms is too short"),
+        ("soak sim:1,1ms --for 1h --slo p99>2ms", "is not an objective"),
+        ("soak sim:1,1ms --for 1h --slo p99<2", "is not an objective"),
+        ("soak sim:1,1ms --for 1h --rate 1k..5k", "is not one rate"),
+        ("soak sim:1,1ms", "--for"),
+        ("soak --resume nowhere", "cannot read the journal"),
+    ] {
+        let output = ends(&place, line, 2);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(words) && said.contains("cure: "), "{line}: {said}");
+    }
+    assert!(common::entries(&place.0).is_empty(), "something was left behind");
+}
+
+/// A filesystem in memory, unmounted at the end.
+struct Tmpfs(std::path::PathBuf);
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = common::need("umount", &[text(&self.0)]);
+    }
+}
+
+#[test]
+fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
+    common::test("rounds_that_find_the_disk_full_are_written_when_there_is_room", || {
+        let place = Place::new("soak-full");
+        let small = Tmpfs(place.0.join("small"));
+        std::fs::create_dir(&small.0).unwrap();
+        common::need("mount", &["-t", "tmpfs", "-o", "size=160k", "tmpfs", text(&small.0)])?;
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let line = "soak storage --scratch-size 64MiB --work 20ops --every 1s --for 20s --no-progress --out small/run";
+        let child = rigel(&place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let journal = small.0.join("run/journal.jsonl");
+        let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
+        wait_until("a round is in the journal", || lines() >= 2);
+        // What is left of the room, to the last byte.
+        let filler = small.0.join("filler");
+        let _ = std::fs::write(&filler, vec![1; 1 << 20]);
+        // A line may still fit into what the file has of its last page.
+        wait(2500);
+        let before = lines();
+        wait(2500);
+        assert_eq!(lines(), before, "the disk was not full");
+        std::fs::remove_file(&filler).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains("No space left on device") && said.contains("rounds are held in memory"), "{said}");
+        let run = read(&journal);
+        let numbers = numbers(&run);
+        assert!(!run.cut && numbers.windows(2).all(|two| two[0] < two[1]), "{numbers:?}");
+        assert!(numbers.len() >= 12, "rounds are lost: {numbers:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn while_it_runs_a_report_can_be_made_and_ctrl_c_keeps_what_there_is() {
+    let place = Place::new("soak-running");
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "soak storage --scratch-size 64MiB --depth 2 --every 1s --for 1h --no-progress --out run";
+    let child = rigel(&place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    let rounds = || std::fs::read_to_string(&path).map_or(0, |text| text.matches("{\"point\"").count());
+    wait_until("three rounds are done", || rounds() >= 3);
+    let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    assert!(said.contains("too early"), "{said}");
+    let status = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("rigel soak --resume run"), "{said}");
+    let run = read(&path);
+    assert!(run.points.len() >= 3 && !run.cut);
+    assert!(run.points.iter().all(|record| matches!(record.end, End::Complete | End::Stopped)));
+    assert!(common::entries(&place.0.join("storage")).is_empty(), "{}", text(&place.0));
+}
