@@ -221,7 +221,7 @@ fn while_it_runs_a_report_can_be_made_and_ctrl_c_keeps_what_there_is() {
     let rounds = || std::fs::read_to_string(&path).map_or(0, |text| text.matches("{\"point\"").count());
     wait_until("three rounds are done", || rounds() >= 3);
     let said = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
-    assert!(said.contains("too early"), "{said}");
+    assert!(said.contains("Too early"), "{said}");
     let status = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     let output = child.wait_with_output().unwrap();
