@@ -33,6 +33,7 @@ sfdisk        fdisk         test
 losetup       mount         test
 mkswap        util-linux    test
 setpriv       util-linux    test
+script        bsdutils      test
 xz            xz-utils      test
 taskset       util-linux    bench
 '

@@ -2,7 +2,7 @@
 
 use super::measuring;
 use super::output::{remark, result};
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, ranges};
@@ -75,6 +75,9 @@ struct OutcomeArgs {
     /// Shows no progress; results, doubts and errors still
     #[arg(long)]
     no_progress: bool,
+    /// Shows the run on a screen of its own while it measures
+    #[arg(long, conflicts_with = "no_progress")]
+    live: bool,
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -100,7 +103,8 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let private = PrivateArgs { on: Some(args.directory.clone()), server: args.server.clone() };
     let tables = request.work.tables;
     let most = request.sessions.iter().copied().max().unwrap_or(1);
-    let mut private = Private::make(&private, tables, most, None, args.outcome.no_progress, &stop)?;
+    let way = Way::of(args.outcome.no_progress, args.outcome.live);
+    let mut private = Private::make(&private, tables, most, None, way, &stop)?;
     // After this the files hold all that was loaded, so that their pages can be dropped.
     let files = sql::files(&private.access, tables)?;
     if private.server.is_direct() {
@@ -116,11 +120,12 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         findings: private.findings.clone(),
         files,
     };
-    let progress = RefCell::new(Progress::new(expected, seconds, args.outcome.no_progress));
+    let title = format!("layers {}", args.directory.display());
+    let progress = RefCell::new(Progress::new(&title, expected, seconds, way));
     let mut listen = |event: Event| match event {
         Event::Fill { .. } => (),
         Event::Begin { .. } => progress.borrow_mut().begin(),
-        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
         Event::End(record) => progress.borrow_mut().end(record),
         // Only a soak's.
         Event::Waiting { .. } | Event::Trouble(_) => {}

@@ -5,7 +5,7 @@ pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
 use super::output::remark;
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use super::target::Given;
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
@@ -72,6 +72,9 @@ pub(super) struct MeasuringArgs {
     /// Shows no progress; results, doubts and errors still
     #[arg(long)]
     pub(super) no_progress: bool,
+    /// Shows the run on a screen of its own while it measures
+    #[arg(long, conflicts_with = "no_progress")]
+    pub(super) live: bool,
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
@@ -257,11 +260,13 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
     let stop = stop_flag()?;
     let search = job.plan.search.clone();
     let expected = search.points_expected(0);
-    let progress = RefCell::new(Progress::new(expected, search.point_seconds(), args.no_progress));
+    let title = format!("{} {}", search.verb(), job.target);
+    let way = Way::of(args.no_progress, args.live);
+    let progress = RefCell::new(Progress::new(&title, expected, search.point_seconds(), way));
     let mut listen = |event: Event| match event {
         Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
         Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
-        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
         Event::End(record) => progress.borrow_mut().end(record),
         // Only a soak's.
         Event::Waiting { .. } | Event::Trouble(_) => {}

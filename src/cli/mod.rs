@@ -11,6 +11,7 @@ pub mod conf;
 mod curve;
 mod database;
 mod layers;
+mod live;
 mod measuring;
 mod orion;
 pub mod orion_args;

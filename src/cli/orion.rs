@@ -3,7 +3,7 @@
 use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, reopen, stop_flag, target_again};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use crate::clock;
 use crate::model::{Error, Target};
 use crate::plan::lun;
@@ -132,7 +132,9 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     if !silent {
         remark(&classic::estimate_line(&request, cells));
     }
-    let progress = RefCell::new(Progress::new(cells, seconds_a_point(&request), silent));
+    let title = format!("orion {}", job.target);
+    let way = Way::of(silent, args.live);
+    let progress = RefCell::new(Progress::new(&title, cells, seconds_a_point(&request), way));
     let mut listen = |event: Event| match event {
         Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
         Event::Begin { point } => {
@@ -141,7 +143,7 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
             }
             progress.borrow_mut().begin();
         }
-        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
+        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
         Event::End(record) => progress.borrow_mut().end(record),
         // Only a soak's.
         Event::Waiting { .. } | Event::Trouble(_) => {}

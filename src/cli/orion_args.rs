@@ -154,6 +154,9 @@ pub struct OrionArgs {
     /// Shows no progress; results, doubts and errors still
     #[arg(long, help_heading = RIGELS)]
     pub no_progress: bool,
+    /// Shows the run on a screen of its own while it measures
+    #[arg(long, help_heading = RIGELS, conflicts_with = "no_progress")]
+    pub live: bool,
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N", help_heading = RIGELS)]
     pub seed: Option<u64>,

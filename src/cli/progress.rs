@@ -1,10 +1,11 @@
-//! How a run stands: one line that is redrawn on a terminal, plain lines where there is none.
+//! How a run stands: one line that is redrawn on a terminal, plain lines where there is none, or the live view.
 
+use super::live::{Unit, View};
 use super::output;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, MIB, Nanos, Point};
+use crate::model::{Bytes, MIB, Nanos, Point, Sample};
 use crate::record::PointRecord;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
@@ -14,8 +15,27 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How often a scratch file's filling is told where there is no terminal.
 const FILL_EVERY: Nanos = Nanos::from_secs(10);
 
-/// Bytes from which I/O is thought of in bytes a second rather than in operations.
-const LARGE: u32 = 128 * 1024;
+/// In which way it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Not at all.
+    Silent,
+    /// By lines.
+    Lines,
+    /// By a screen of its own.
+    Live,
+}
+
+impl Way {
+    /// As the options `--no-progress` and `--live` say.
+    pub(super) fn of(no_progress: bool, live: bool) -> Self {
+        match (no_progress, live) {
+            (true, _) => Self::Silent,
+            (_, true) => Self::Live,
+            _ => Self::Lines,
+        }
+    }
+}
 
 /// Tells how a run stands.
 pub(super) struct Progress {
@@ -37,22 +57,30 @@ pub(super) struct Progress {
 enum Line {
     Terminal(ProgressBar),
     Plain,
+    Live(View),
 }
 
 impl Progress {
-    /// For `points` points of about `seconds` each, told unless `silent`.
-    pub(super) fn new(points: usize, seconds: f64, silent: bool) -> Self {
-        let terminal = || {
+    /// For `points` points of about `seconds` each. `title` is what the live view shows on top: verb and target.
+    pub(super) fn new(title: &str, points: usize, seconds: f64, way: Way) -> Self {
+        let lines = || {
+            if !std::io::stderr().is_terminal() {
+                return Line::Plain;
+            }
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"));
             Line::Terminal(bar)
         };
-        let line = if silent {
-            None
-        } else if std::io::stderr().is_terminal() {
-            Some(terminal())
-        } else {
-            Some(Line::Plain)
+        let line = match way {
+            Way::Silent => None,
+            Way::Lines => Some(lines()),
+            Way::Live => Some(View::open(title, points).map_or_else(
+                |why| {
+                    output::remark(&format!("no live view: {why}; progress is told by lines\n"));
+                    lines()
+                },
+                Line::Live,
+            )),
         };
         let clock = Clock::real();
         Self {
@@ -75,6 +103,7 @@ impl Progress {
         let left = if done.0 > 0 { spent * (of.0 - done.0) as f64 / done.0 as f64 } else { 0.0 };
         let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
+            Some(Line::Live(view)) => view.tell(|state, now| state.fill(what, done.0, of.0, left, now)),
             Some(Line::Terminal(bar)) => bar.set_message(text),
             Some(Line::Plain) if now >= self.told.plus(FILL_EVERY) => {
                 self.told = now;
@@ -89,6 +118,19 @@ impl Progress {
         match &self.line {
             Some(Line::Terminal(bar)) => bar.set_message(what.to_string()),
             Some(Line::Plain) => output::remark(&format!("{what}\n")),
+            Some(Line::Live(view)) => view.tell(|state, _| state.say(what)),
+            None => {}
+        }
+    }
+
+    /// Nothing is done for so long, from now on: `what` is waited for, such as `round 13`. To be said once; a line is
+    /// redrawn when something else is told.
+    #[allow(dead_code, reason = "for verbs that measure in rounds")]
+    pub(super) fn wait(&mut self, what: &str, span: Nanos) {
+        match &self.line {
+            Some(Line::Live(view)) => view.tell(|state, now| state.wait(what, now.plus(span))),
+            Some(Line::Terminal(bar)) => bar.set_message(format!("{what} in {}", seconds(span.as_secs_f64()))),
+            Some(Line::Plain) => output::remark(&format!("{what} in {}\n", seconds(span.as_secs_f64()))),
             None => {}
         }
     }
@@ -100,6 +142,13 @@ impl Progress {
         }
         self.number += 1;
         self.last = (Nanos(0), Vec::new());
+        if let Some(Line::Live(view)) = &self.line {
+            let left = self.seconds_left(self.number - 1, Nanos(0));
+            view.tell(|state, now| {
+                state.begin(self.number, self.points, now);
+                state.set_left(left, now);
+            });
+        }
     }
 
     /// A point begins, of a plan that finds out how many there are on the way: `expected` tells how many, when so many
@@ -125,7 +174,16 @@ impl Progress {
     }
 
     /// A point is running.
-    pub(super) fn live(&mut self, point: &Point, live: &Live) {
+    pub(super) fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
+        if let Some(Line::Live(view)) = &self.line {
+            let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
+            view.tell(|state, now| {
+                if state.wants_look(now) {
+                    state.live(point, live, samples, now);
+                    state.set_left(left, now);
+                }
+            });
+        }
         let Some(Line::Terminal(bar)) = &self.line else { return };
         let counts: Vec<(u64, u64)> =
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
@@ -145,14 +203,15 @@ impl Progress {
                 if done == 0 {
                     continue;
                 }
-                let length = point.streams.iter().find(|stream| stream.name == *name).map_or(0, |stream| stream.length);
+                let stream = point.streams.iter().find(|stream| stream.name == *name);
+                let unit = stream.map_or(Unit::Iops, |stream| Unit::of(false, stream.length));
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before) / done);
                 // One figure, so that two classes fit a line of 80 columns: the one that people go by at this size.
-                let _ = if length < LARGE {
-                    write!(text, " | {name} {rate:.0} IOPS {mean}")
-                } else {
+                let _ = if let Unit::Bytes(length) = unit {
                     write!(text, " | {name} {:.0} MiB/s {mean}", rate * f64::from(length) / MIB as f64)
+                } else {
+                    write!(text, " | {name} {rate:.0} IOPS {mean}")
                 };
             }
         }
@@ -161,6 +220,10 @@ impl Progress {
 
     /// A point is in the journal.
     pub(super) fn end(&mut self, record: &PointRecord) {
+        if let Some(Line::Live(view)) = &self.line {
+            let summary = summarise(record);
+            view.tell(|state, _| state.end(record, &summary));
+        }
         if let Some(Line::Plain) = &self.line {
             let left = if self.number < self.points {
                 format!(", {} left", seconds(self.seconds_left(self.number, Nanos(0))))
@@ -177,14 +240,17 @@ impl Progress {
     pub(super) fn aside(&self, print: impl FnOnce()) {
         match &self.line {
             Some(Line::Terminal(bar)) => bar.suspend(print),
+            Some(Line::Live(view)) => view.aside(print),
             _ => print(),
         }
     }
 
     /// Nothing more comes.
     pub(super) fn finish(&self) {
-        if let Some(Line::Terminal(bar)) = &self.line {
-            bar.finish_and_clear();
+        match &self.line {
+            Some(Line::Terminal(bar)) => bar.finish_and_clear(),
+            Some(Line::Live(view)) => view.close(),
+            _ => {}
         }
     }
 

@@ -4,7 +4,7 @@ use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, ranges};
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
@@ -149,6 +149,9 @@ pub(super) struct OutcomeArgs {
     /// Shows no progress; results, doubts and errors still
     #[arg(long)]
     no_progress: bool,
+    /// Shows the run on a screen of its own while it measures
+    #[arg(long, conflicts_with = "no_progress")]
+    live: bool,
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -162,6 +165,7 @@ impl OutcomeArgs {
             json: self.json,
             resume: self.resume.clone(),
             no_progress: self.no_progress,
+            live: self.live,
             seed: self.seed,
             ..MeasuringArgs::default()
         }
@@ -226,14 +230,14 @@ fn load(args: &LoadArgs) -> Result<u8, Error> {
         tablespace: args.tablespace.clone(),
     };
     let stop = measuring::stop_flag()?;
-    load_tables(&access, &request, args.no_progress, &stop)?;
+    load_tables(&access, &request, Way::of(args.no_progress, false), &stop)?;
     Ok(0)
 }
 
 /// Loads with progress, and tells what came of it.
-fn load_tables(access: &Access, request: &LoadRequest, silent: bool, stop: &AtomicBool) -> Result<(), Error> {
+fn load_tables(access: &Access, request: &LoadRequest, way: Way, stop: &AtomicBool) -> Result<(), Error> {
     let block = u64::from(request.tables.block);
-    let progress = Mutex::new(Progress::new(1, 0.0, silent));
+    let progress = Mutex::new(Progress::new(&format!("loading {}", access.servers[0]), 1, 0.0, way));
     let listen = |event| {
         let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
@@ -360,7 +364,8 @@ fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringA
     }
     let stop = measuring::stop_flag()?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
-    let private = Private::make(&args.private, tables, sessions, settings.load_degree, measuring.no_progress, &stop)?;
+    let way = Way::of(measuring.no_progress, measuring.live);
+    let private = Private::make(&args.private, tables, sessions, settings.load_degree, way, &stop)?;
     let directory = args.private.on.as_ref().map(|directory| directory.display().to_string());
     let (access, findings) = (private.access.clone(), private.findings.clone());
     let status =
@@ -386,7 +391,7 @@ impl Private {
         tables: Tables,
         sessions: u32,
         load_degree: Option<u32>,
-        silent: bool,
+        way: Way,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         let directory = args.on.as_deref().unwrap_or(Path::new("."));
@@ -404,7 +409,7 @@ impl Private {
         let mut server = Server::start(&request, stop)?;
         remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
         let access = Access::parse([server.url()], &|_| None)?;
-        load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, silent, stop)?;
+        load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, way, stop)?;
         let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
         Ok(Self { server, access, findings })
     }

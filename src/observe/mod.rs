@@ -12,7 +12,7 @@ mod sample;
 pub use device::{devices, devices_of};
 pub use host::host;
 pub use process::{ProcessCounters, processes_below};
-pub use sample::Observer;
+pub use sample::{Observer, set_this_thread_aside};
 
 /// A small file of /proc or /sys without its line end; none if it cannot be read or is empty.
 fn read(path: impl AsRef<std::path::Path>) -> Option<String> {

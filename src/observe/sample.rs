@@ -2,7 +2,9 @@
 
 use super::read;
 use crate::model::{Counters, Nanos, OwnThreads, Sample};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// Reads the counters of some devices and of the host, again and again.
 #[derive(Debug, Clone)]
@@ -42,12 +44,28 @@ impl Observer {
     }
 }
 
+/// The thread that is not counted; 0 if there is none.
+static ASIDE: AtomicI32 = AtomicI32::new(0);
+
+/// Leaves the thread that calls this out of [`Sample::own_threads`]: one that shows how a run stands may wait for a CPU
+/// as long as it has to, which says nothing of what is measured. One thread of the process can be left out, the last.
+pub fn set_this_thread_aside() {
+    ASIDE.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+}
+
 /// The threads of this process, and how long they waited for a CPU; none without `CONFIG_SCHED_INFO`.
 fn own_threads() -> Option<OwnThreads> {
-    let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten();
-    let delays = tasks.filter_map(|task| parse_run_delay(&read(task.path().join("schedstat"))?));
+    let path = |task| PathBuf::from("/proc/self/task").join(task).join("schedstat");
+    let delays = tasks(ASIDE.load(Relaxed))?.filter_map(|task| parse_run_delay(&read(path(task))?));
     let (count, nanos) = delays.fold((0, 0), |(count, sum), delay| (count + 1, sum + delay));
     (count > 0).then_some(OwnThreads { count, run_delay_us: nanos / 1000 })
+}
+
+/// The threads of this process but for `aside`, as /proc names them.
+fn tasks(aside: i32) -> Option<impl Iterator<Item = OsString>> {
+    let aside = OsString::from(aside.to_string());
+    let names = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| task.file_name());
+    Some(names.filter(move |name| *name != aside))
 }
 
 /// The second of the three numbers of a thread's schedstat: nanoseconds of waiting on a run queue.
@@ -118,6 +136,26 @@ mod tests {
         assert_eq!(parse_pressure(pressure), Some(4_911_330));
         assert_eq!(parse_major_faults("pgfault 9\npgmajfault 77\n"), Some(77));
         assert_eq!(parse_run_delay("182013 5120 31\n"), Some(5120));
+    }
+
+    #[test]
+    fn a_thread_that_was_set_aside_is_not_counted() {
+        let (is_aside, end) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                set_this_thread_aside();
+                is_aside.wait();
+                end.wait();
+            });
+            is_aside.wait();
+            let aside = ASIDE.load(Relaxed);
+            let path = format!("/proc/self/task/{aside}");
+            assert!(aside > 0 && std::fs::exists(path).unwrap(), "the thread is there");
+            // Other tests have threads of their own, so that only this one can be asked about.
+            assert!(!tasks(aside).unwrap().any(|task| task.to_string_lossy() == aside.to_string()));
+            assert!(tasks(0).unwrap().any(|task| task.to_string_lossy() == aside.to_string()));
+            end.wait();
+        });
     }
 
     #[test]

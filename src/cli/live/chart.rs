@@ -1,0 +1,226 @@
+//! The charts of the live view: a column of the terminal is a window, the youngest at the right.
+
+use super::look::{Look, SHADES};
+use super::state::{BINS, BINS_A_DECADE, Column, Percentiles, edge_of};
+use crate::model::Nanos;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Columns of the terminal left of a chart, for what it is.
+pub(super) const LABEL: u16 = 12;
+
+/// Eighths of a cell, from below.
+const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// Writes `text` at a place, cut off at `right`; nothing where there is no room. Answers where it ends.
+pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, right: u16, text: &str, style: Style) -> u16 {
+    let area = buffer.area;
+    let right = right.min(area.right());
+    if x >= right || x < area.left() || y < area.top() || y >= area.bottom() {
+        return x;
+    }
+    buffer.set_stringn(x, y, text, usize::from(right - x), style).0
+}
+
+/// Writes `text` so that it ends at `right`, or cut off from `left` on where it is too long.
+pub(super) fn put_right(buffer: &mut Buffer, left: u16, right: u16, y: u16, text: &str, style: Style) {
+    let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
+    put(buffer, right.saturating_sub(width).max(left), y, right, text, style);
+}
+
+/// The youngest of `columns` that fit into a chart `width` wide, each with its place from the left.
+fn placed<'a, T>(columns: impl DoubleEndedIterator<Item = &'a T>, width: u16) -> impl Iterator<Item = (u16, &'a T)>
+where
+    T: 'a,
+{
+    (0..width).rev().zip(columns.rev())
+}
+
+/// The part of `area` right of the labels.
+pub(super) fn plot(area: Rect) -> Rect {
+    let label = LABEL.min(area.width);
+    Rect { x: area.x + label, width: area.width - label, ..area }
+}
+
+/// How many columns a chart shows.
+pub(super) fn shown(area: Rect) -> usize {
+    usize::from(plot(area).width)
+}
+
+/// A bar of `share` of the height, from below.
+fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
+    let most = f64::from(area.height) * 8.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to eighths of a height")]
+    let mut left = (share.clamp(0.0, 1.0) * most).round() as usize;
+    if share > 0.0 {
+        left = left.max(1);
+    }
+    for y in (area.top()..area.bottom()).rev() {
+        let part = left.min(8);
+        left -= part;
+        if part > 0 {
+            put(buffer, x, y, x + 1, EIGHTHS[part], style);
+        }
+    }
+}
+
+/// Throughput from zero up to `top`; what was warming up is faint.
+pub(super) fn rates<'a>(
+    buffer: &mut Buffer,
+    area: Rect,
+    columns: impl DoubleEndedIterator<Item = &'a Column>,
+    top: f64,
+    look: Look,
+) {
+    let plot = plot(area);
+    for (at, column) in placed(columns, plot.width) {
+        let style = if column.warming { look.bar().patch(look.faint()) } else { look.bar() };
+        bar(buffer, plot.x + at, plot, column.rate / top.max(1e-9), style);
+    }
+}
+
+/// Response times on a logarithmic scale that reaches over `low..=high`: of each column what `which` says.
+pub(super) fn times<'a>(
+    buffer: &mut Buffer,
+    area: Rect,
+    columns: impl DoubleEndedIterator<Item = &'a Column>,
+    which: fn(&Percentiles) -> Nanos,
+    (low, high): (Nanos, Nanos),
+    look: Look,
+) {
+    let plot = plot(area);
+    let span = (high.as_micros_f64() / low.as_micros_f64().max(1e-3)).ln().max(1e-9);
+    for (at, column) in placed(columns, plot.width) {
+        let Some(latency) = column.latency.as_ref().map(which) else { continue };
+        let above = (latency.as_micros_f64().max(1e-3) / low.as_micros_f64().max(1e-3)).ln();
+        // The least has a height as well, or it would pass for nothing.
+        let eighth = 1.0 / (8.0 * f64::from(plot.height.max(1)));
+        bar(buffer, plot.x + at, plot, eighth + (1.0 - eighth) * above / span, look.bar());
+    }
+}
+
+/// A line of shares of the greatest: how something went.
+pub(super) fn spark(buffer: &mut Buffer, area: Rect, values: &[f64], top: f64, style: Style) {
+    for (at, value) in placed(values.iter(), area.width) {
+        bar(buffer, area.x + at, area, value / top.max(1e-9), style);
+    }
+}
+
+/// A gauge of one line.
+pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: Look) {
+    let eighths = (share.clamp(0.0, 1.0) * f64::from(area.width) * 8.0).round();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eighths of a width")]
+    let eighths = eighths as u16;
+    for at in 0..area.width {
+        let is_full = eighths >= (at + 1) * 8;
+        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", look.faint()) };
+        put(buffer, area.x + at, area.y, area.right(), symbol, style);
+    }
+}
+
+/// Which bins a heat map shows: from `first` on, `together` of them in each of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Scale {
+    first: usize,
+    together: usize,
+    rows: usize,
+}
+
+/// A scale on which all that `columns` hold fits into `height` rows, whose edges lie on powers of ten where rows are
+/// that wide. None if they hold nothing.
+fn scale<'a>(columns: impl Iterator<Item = &'a Column>, height: usize) -> Option<Scale> {
+    let mut seen = [false; BINS];
+    columns.for_each(|column| seen.iter_mut().zip(column.bins).for_each(|(seen, count)| *seen |= count > 0));
+    let (low, high) = (seen.iter().position(|seen| *seen)?, seen.iter().rposition(|seen| *seen)?);
+    let fits = |together: &usize| (high / together + 1) - low / together <= height;
+    let together = [1, 2, 4, 8, 16, 32, 64].into_iter().find(fits)?;
+    let (low, high) = (low / together, high / together);
+    // What room is left goes to both sides, so that the picture stands still when a bin comes or goes.
+    let spare = height - (high + 1 - low);
+    let low = low.saturating_sub(spare / 2);
+    let rows = height.min(BINS.div_ceil(together) - low);
+    Some(Scale { first: low * together, together, rows })
+}
+
+/// Response times over time: rows are bins of response time, the slowest on top, shaded by how many operations fell
+/// into them, on a logarithmic scale.
+pub(super) fn heat<'a, I>(buffer: &mut Buffer, area: Rect, columns: I, look: Look)
+where
+    I: DoubleEndedIterator<Item = &'a Column> + Clone,
+{
+    let plot = plot(area);
+    let visible = columns.rev().take(usize::from(plot.width));
+    let Some(scale) = scale(visible.clone(), usize::from(area.height)) else { return };
+    let row_of = |column: &Column, row: usize| -> u64 {
+        let from = scale.first + row * scale.together;
+        column.bins[from..(from + scale.together).min(BINS)].iter().map(|count| u64::from(*count)).sum()
+    };
+    let counts = visible.clone().flat_map(|column| (0..scale.rows).map(move |row| row_of(column, row)));
+    let most = (1.0 + counts.max().unwrap_or(0) as f64).ln();
+    for row in 0..scale.rows {
+        let y = area.bottom() - 1 - u16::try_from(row).unwrap_or(0);
+        if let Some(label) = label(scale, row) {
+            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, look.faint());
+        }
+        for (at, column) in (0..plot.width).rev().zip(visible.clone()) {
+            let count = row_of(column, row);
+            let x = plot.x + at;
+            if count > 0 {
+                let share = (1.0 + count as f64).ln() / most.max(1e-9);
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of SHADES")]
+                let (symbol, style) = look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
+                put(buffer, x, y, x + 1, symbol, style);
+            } else if column.first {
+                put(buffer, x, y, x + 1, "│", look.faint());
+            }
+        }
+    }
+}
+
+/// What stands left of a row: its lower edge, if that is a power of ten, or the row is the first or the last.
+fn label(scale: Scale, row: usize) -> Option<String> {
+    let bin = scale.first + row * scale.together;
+    let is_decade = bin.is_multiple_of(BINS_A_DECADE) || (bin % BINS_A_DECADE) + scale.together > BINS_A_DECADE;
+    let is_near = |other: usize| (other * scale.together + scale.first).is_multiple_of(BINS_A_DECADE);
+    let is_end = row == 0 && !is_near(1) || row + 1 == scale.rows && !row.checked_sub(1).is_some_and(is_near);
+    (is_decade || is_end).then(|| edge(edge_of(bin)))
+}
+
+/// An edge in a few characters: `10us`, `178us`, `1ms`, `1.78s`.
+fn edge(at: Nanos) -> String {
+    let text = at.to_string();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(bins: &[usize]) -> Column {
+        let mut column = Column::empty();
+        bins.iter().for_each(|bin| column.bins[*bin] = 1);
+        column
+    }
+
+    #[test]
+    fn a_scale_holds_all_that_is_there_whatever_the_height() {
+        assert_eq!(scale([Column::empty()].iter(), 5), None);
+        for height in 1..20 {
+            for (low, high) in [(0, 0), (0, 63), (7, 9), (16, 40), (63, 63)] {
+                let columns = [column(&[low]), column(&[high])];
+                let found = scale(columns.iter(), height).unwrap();
+                assert!(found.first <= low && found.rows <= height, "{found:?}");
+                assert!(high < found.first + found.rows * found.together, "{low} to {high} in {height}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn edges_are_short() {
+        assert_eq!([0, 8, 10, 24, 26].map(|bin| edge(edge_of(bin))), ["1us", "10us", "17.8us", "1ms", "1.78ms"]);
+    }
+}

@@ -1,0 +1,452 @@
+//! A frame of the live view: which panels there is room for, and what stands in them.
+//!
+//! Goes in: a [`State`], the time, and an area of any size. Comes out: cells. Panels are left out in the order of what
+//! they are worth where the terminal is small; nothing is drawn outside of the area.
+
+use super::chart::{self, put, put_right};
+use super::look::Look;
+use super::point::PointNow;
+use super::state::{Column, Done, Percentiles, Stage, State};
+use super::unit::{Unit, clock, percent};
+use crate::model::{Bytes, Nanos};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// From this width on lists stand beside the charts.
+const WIDE: u16 = 100;
+
+/// From this height on as well.
+const TALL: u16 = 20;
+
+/// Columns of the list that a name does not take.
+const FIGURES: u16 = 29;
+
+/// A share of stolen CPU time that somebody must see.
+const STEAL: f64 = 0.01;
+
+/// The keys, and what they do.
+const HELP: [&str; 9] = [
+    "q, Esc, Ctrl-C  stop: what was measured is kept",
+    "Ctrl-C again    end at once",
+    "p               freeze the picture, and go on",
+    "?               this",
+    "",
+    "A column is a window of time, the youngest at the",
+    "right; a line in the heat map is where a point",
+    "begins. Shades are by the number of operations,",
+    "on a logarithmic scale.",
+];
+
+/// What is asked of a frame beside the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct View {
+    /// Colours, or none.
+    pub(super) look: Look,
+    /// The picture stands still.
+    pub(super) frozen: bool,
+    /// Keys are explained.
+    pub(super) help: bool,
+}
+
+/// Draws a frame.
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, view: View) {
+    if area.width == 0 || area.height == 0 {
+        return;
+    }
+    let look = view.look;
+    let mut rest = Rows(area);
+    header(buffer, rest.take(1), state, now, look);
+    if area.height >= 6 {
+        overall(buffer, rest.take(1), state, look);
+    }
+    if area.height >= 2 {
+        load(buffer, rest.take(1), state, now, look);
+    }
+    if area.height >= 5 {
+        keys(buffer, rest.take_last(1), view);
+    }
+    if area.width >= WIDE && area.height >= TALL {
+        rest.take(1);
+        let mut rows = rest.0;
+        rows.height -= 1;
+        let right = (rows.width * 36 / 100).clamp(43, 52);
+        let side = Rect { x: rows.right() - right, width: right, ..rows };
+        rows.width -= right + 3;
+        charts(buffer, rows, state, look);
+        let mut side = Rows(side);
+        let host = host_rows(state);
+        host_panel(buffer, side.take_last(host), state, look);
+        side.take_last(1);
+        list(buffer, side.0, state, look);
+    } else {
+        narrow(buffer, rest, state, look);
+    }
+    if view.help {
+        help(buffer, area, look);
+    }
+}
+
+/// What is left of an area whose rows are given away.
+struct Rows(Rect);
+
+impl Rows {
+    /// The topmost rows, or as many as there are.
+    fn take(&mut self, rows: u16) -> Rect {
+        let taken = Rect { height: rows.min(self.0.height), ..self.0 };
+        self.0.y += taken.height;
+        self.0.height -= taken.height;
+        taken
+    }
+
+    /// The lowest.
+    fn take_last(&mut self, rows: u16) -> Rect {
+        let height = rows.min(self.0.height);
+        self.0.height -= height;
+        Rect { y: self.0.bottom(), height, ..self.0 }
+    }
+}
+
+/// One below the other, as far as there is room.
+fn narrow(buffer: &mut Buffer, mut rest: Rows, state: &State, look: Look) {
+    let rows = rest.0.height;
+    // What is worth most comes first; a row that is left goes to the heat map.
+    let throughput = 1 + if rows >= 15 { 3 } else { u16::from(rows >= 5) };
+    let times = if rows >= 7 { 4 } else { 1 };
+    let host = if rows >= 8 { host_rows(state).min(3) } else { u16::from(rows >= 4) };
+    let done = u16::try_from(state.done.len()).unwrap_or(u16::MAX);
+    let list_rows = if rows >= 13 { done.clamp(1, 4) + 1 } else { 0 };
+    throughput_panel(buffer, rest.take(throughput), state, look);
+    times_panel(buffer, rest.take(times), state, look);
+    let host = rest.take_last(host);
+    let points = rest.take_last(if rest.0.height >= list_rows + 4 || rows < 17 { list_rows } else { 0 });
+    if rest.0.height >= 4 {
+        heat_panel(buffer, rest.0, state, look);
+    }
+    list(buffer, points, state, look);
+    host_panel(buffer, host, state, look);
+}
+
+/// The charts, on a large terminal.
+fn charts(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    let mut rest = Rows(area);
+    let is_tall = area.height >= 26;
+    throughput_panel(buffer, rest.take(if is_tall { 6 } else { 4 }), state, look);
+    rest.take(1);
+    times_panel(buffer, rest.take(if is_tall { 7 } else { 4 }), state, look);
+    rest.take(1);
+    heat_panel(buffer, rest.0, state, look);
+}
+
+fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) {
+    let left = state.left(now).filter(|_| !state.draining);
+    let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
+    let time = format!("{} elapsed{left}", clock(now.as_secs_f64()));
+    let width = u16::try_from(time.chars().count()).unwrap_or(u16::MAX);
+    // The time is worth more than the end of a long name, and less than its beginning.
+    let is_room = area.width >= width + 12;
+    let right = if is_room { area.right() - width - 1 } else { area.right() };
+    let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
+    put(buffer, x, area.y, right, &state.title, look.strong());
+    if is_room {
+        put_right(buffer, area.x, area.right(), area.y, &time, look.faint());
+    }
+}
+
+/// How far the run is.
+fn overall(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    let text = match &state.stage {
+        Stage::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
+        _ if state.number == 0 => String::from("before the first point"),
+        _ => format!("point {} of {}", state.number, state.points.max(state.number)),
+    };
+    let x = put(buffer, area.x, area.y, area.right(), &text, look.strong()) + 2;
+    let share = state.share();
+    let room = area.right().saturating_sub(x + 7);
+    chart::gauge(buffer, Rect { x, width: room, ..area }, share, look);
+    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), look.strong());
+}
+
+/// Bytes to the whole MiB, so that the figure does not jump.
+fn whole(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+/// What is being done.
+fn load(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) {
+    let mut x = area.x;
+    if state.draining {
+        let text = if area.width < 60 { "draining" } else { "draining: what was measured is kept" };
+        x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
+    }
+    let (strong, faint) = match (&state.stage, &state.point) {
+        (Stage::Running, Some(point)) => (point.name.clone(), running(point)),
+        (Stage::Doing(what), _) => (what.clone(), String::new()),
+        (Stage::Filling { what, .. }, _) => (what.clone(), String::new()),
+        (Stage::Waiting { what, until }, _) => (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64()))),
+        (Stage::Beginning, _) => (format!("point {} begins", state.number), String::new()),
+        _ => ("getting ready".to_string(), String::new()),
+    };
+    let x = put(buffer, x, area.y, area.right(), &strong, look.strong()) + 2;
+    put(buffer, x, area.y, area.right(), &faint, look.faint());
+}
+
+/// The load of a point, and how far it is.
+fn running(point: &PointNow) -> String {
+    let loads = point.loads.join(" and ");
+    let seconds = |nanos: Nanos| format!("{:.1} s", nanos.as_secs_f64());
+    let stands = match (point.measuring_since, point.most()) {
+        (None, _) => format!("warming up for {}", seconds(point.elapsed)),
+        (_, Some(most)) if point.precision().is_some() => {
+            format!("measured {} of {} at most", seconds(point.measured()), seconds(most))
+        }
+        (_, Some(most)) => format!("measured {} of {}", seconds(point.measured()), seconds(most)),
+        (_, None) => format!("measured {}", seconds(point.measured())),
+    };
+    let beside = point.beside.iter().fold(String::new(), |text, class| format!("{text}, beside: {class}"));
+    format!("{loads}, {stands}{beside}")
+}
+
+fn keys(buffer: &mut Buffer, area: Rect, view: View) {
+    let look = view.look;
+    let mut x = area.x;
+    if view.frozen {
+        x = put(buffer, x, area.y, area.right(), "frozen", look.warning()) + 2;
+    }
+    let freeze = if view.frozen { "go on" } else { "freeze" };
+    let stop = if area.width < 60 { "stop" } else { "stop, keep what was measured" };
+    for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
+        x = put(buffer, x, area.y, area.right(), key, look.strong()) + 1;
+        x = put(buffer, x, area.y, area.right(), what, look.faint()) + 3;
+    }
+}
+
+/// The name of a panel, what it says in words, and what stands beside that.
+fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str, look: Look) -> u16 {
+    // A narrow terminal shows figures rather than names.
+    let name = if area.width <= 40 { "" } else { name };
+    let gap = if name.is_empty() { 0 } else { 2 };
+    let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
+    let x = put(buffer, x, area.y, area.right(), strong, look.strong());
+    let gap = u16::from(!strong.is_empty());
+    put(buffer, x + gap, area.y, area.right(), faint, look.faint())
+}
+
+/// The columns that a chart in `area` shows.
+fn visible<'a>(state: &'a State, area: Rect) -> impl DoubleEndedIterator<Item = &'a Column> + Clone + use<'a> {
+    let from = state.columns.len().saturating_sub(chart::shown(area));
+    state.columns.range(from..)
+}
+
+fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    if area.height == 0 {
+        return;
+    }
+    let unit = state.point.as_ref().map_or(Unit::Iops, |point| point.unit);
+    let now = state.columns.back().map_or_else(|| "-".to_string(), |column| unit.rate(column.rate));
+    let failed: u64 = visible(state, area).map(|column| column.failed).sum();
+    let interval = state.point.as_ref().and_then(PointNow::interval);
+    let asked = state.point.as_ref().and_then(PointNow::precision);
+    let mut words = interval.map_or_else(String::new, |(rate, half)| {
+        if area.width < 50 {
+            format!("± {}", percent(half))
+        } else {
+            format!("mean {} ± {}", unit.number(rate), percent(half))
+        }
+    });
+    if let Some(asked) = asked.filter(|_| interval.is_some()) {
+        let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", asked {}", percent(asked)));
+    }
+    let mut x = title(buffer, area, "Throughput", &now, &words, look) + 2;
+    if failed > 0 {
+        x = put(buffer, x, area.y, area.right(), &format!("{failed} failed"), look.warning()) + 2;
+    }
+    if let (Some(point), Some(_)) = (&state.point, asked) {
+        let narrowing: Vec<f64> = point.narrowing.iter().copied().collect();
+        let top = narrowing.iter().copied().fold(0.0, f64::max);
+        let width = area.right().saturating_sub(x).min(16);
+        chart::spark(buffer, Rect { x, width, height: 1, ..area }, &narrowing, top, look.bar());
+    }
+    let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    if plot.height == 0 || area.width <= chart::LABEL + 4 {
+        return;
+    }
+    let top = visible(state, area).map(|column| column.rate).fold(0.0, f64::max);
+    if top > 0.0 {
+        let end = plot.x + chart::LABEL - 1;
+        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), look.faint());
+        if plot.height > 1 {
+            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", look.faint());
+        }
+        chart::rates(buffer, plot, visible(state, area), top, look);
+    }
+}
+
+/// A percentile: its name, and which it is.
+type Named = (&'static str, fn(&Percentiles) -> Nanos);
+
+const PERCENTILES: [Named; 3] = [("max", |p| p.max), ("p99", |p| p.p99), ("p50", |p| p.p50)];
+
+fn times_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    if area.height == 0 {
+        return;
+    }
+    let seen = || visible(state, area).filter_map(|column| column.latency);
+    let range = seen().map(|p| p.p50).min().zip(seen().map(|p| p.max).max());
+    let now = visible(state, area).rev().find_map(|column| column.latency);
+    let figure = |which: fn(&Percentiles) -> Nanos| now.as_ref().map_or("-".to_string(), |p| which(p).to_string());
+    if area.height < 4 || area.width <= chart::LABEL + 4 {
+        let [max, p99, p50] = PERCENTILES.map(|(name, which)| format!("{name} {}", figure(which)));
+        title(buffer, area, "Response time", &format!("{p50}  {p99}  {max}"), "", look);
+        return;
+    }
+    let words = range.map_or_else(String::new, |(low, high)| format!("{low} to {high}, log scale"));
+    title(buffer, area, "Response time", "", &words, look);
+    let each = (area.height - 1) / 3;
+    for (at, (name, which)) in (0u16..).zip(PERCENTILES) {
+        let row = Rect { y: area.y + 1 + at * each, height: each, ..area };
+        let y = row.bottom() - 1;
+        let x = put(buffer, row.x, y, row.right(), name, look.faint());
+        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), look.strong());
+        if let Some(range) = range {
+            chart::times(buffer, row, visible(state, area), which, range, look);
+        }
+    }
+}
+
+fn heat_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    if area.height < 3 {
+        return;
+    }
+    let width = state.point.as_ref().map_or(Nanos(0), |point| point.width);
+    let columns = state.columns.len().min(chart::shown(area));
+    let words = if width == Nanos(0) || columns == 0 {
+        "nothing was measured yet".to_string()
+    } else {
+        let span = Nanos(width.0.saturating_mul(columns as u64));
+        format!("a column is {}, all are {}", width.exact(), span_text(span))
+    };
+    title(buffer, area, "Response times over time", "", &words, look);
+    let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    chart::heat(buffer, plot, visible(state, area), look);
+}
+
+fn span_text(span: Nanos) -> String {
+    if span < Nanos::from_secs(120) { format!("{:.0} s", span.as_secs_f64()) } else { clock(span.as_secs_f64()) }
+}
+
+/// Rows that the host takes.
+fn host_rows(state: &State) -> u16 {
+    let devices = state.hosts.back().map_or(0, |host| host.devices.len());
+    2 + u16::try_from(devices.min(4)).unwrap_or(0)
+}
+
+fn host_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    if area.height == 0 {
+        return;
+    }
+    let mut rows = Rows(area);
+    if area.height > 1 {
+        title(buffer, rows.take(1), "Host", "", "last second", look);
+    }
+    let Some(now) = state.hosts.back() else {
+        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", look.faint());
+        return;
+    };
+    let cpu = rows.take_last(1);
+    for (name, load) in &now.devices {
+        let row = rows.take(1);
+        if row.height == 0 {
+            break;
+        }
+        let busy: Vec<f64> = state.hosts.iter().map(|host| busy_of(host, name)).collect();
+        let figures =
+            format!("{:>3.0} % busy, queue {:.1}, {:.0} MB/s", load.busy * 100.0, load.queue, load.megabytes_per_s);
+        line(buffer, row, name, &figures, &busy, look);
+    }
+    let pressure = now.host.io_pressure.map_or_else(String::new, |share| format!("  I/O {}", percent(share)));
+    let steal = now.host.stolen;
+    let figures = format!("{:>3.0} % busy  steal {}{pressure}", now.host.busy * 100.0, percent(steal));
+    let busy: Vec<f64> = state.hosts.iter().map(|host| host.host.busy).collect();
+    line(buffer, cpu, "CPU", &figures, &busy, look);
+    if steal > STEAL {
+        put(buffer, cpu.x, cpu.y, cpu.x + 3, "CPU", look.warning());
+    }
+}
+
+fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
+    host.devices.iter().find(|(known, _)| known == name).map_or(0.0, |(_, load)| load.busy)
+}
+
+/// A row of the host: name, figures, and how busy it was.
+fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: Look) {
+    let x = put(buffer, row.x, row.y, row.right(), name, look.strong());
+    let x = put(buffer, (row.x + 8).max(x + 1), row.y, row.right(), figures, Style::new()) + 1;
+    let width = row.right().saturating_sub(x);
+    if width >= 3 {
+        chart::spark(buffer, Rect { x, width, ..row }, busy, 1.0, look.bar());
+    }
+}
+
+/// The points that are done.
+fn list(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+    if area.height < 2 {
+        return;
+    }
+    let mut rows = Rows(area);
+    let head = rows.take(1);
+    let name = (area.width.saturating_sub(FIGURES)).clamp(8, 30);
+    let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
+    title(buffer, head, "Points", "", &format!("{} done", state.done.len()), look);
+    for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
+        put_right(buffer, area.x + name, end, head.y, what, look.faint());
+    }
+    let from = state.done.len().saturating_sub(usize::from(rows.0.height));
+    for done in state.done.range(from..) {
+        let row = rows.take(1);
+        done_row(buffer, row, done, name, ends, look);
+    }
+    if state.done.is_empty() {
+        put(buffer, area.x, head.y + 1, area.right(), "none yet", look.faint());
+    }
+}
+
+fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 3], look: Look) {
+    let style = if done.complete { look.strong() } else { look.faint() };
+    put(buffer, row.x, row.y, row.x + name, &done.name, style);
+    let figures = if let Some((p50, p99)) = done.latency {
+        [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
+    } else {
+        [done.unit.rate(done.rate), "-".into(), "-".into()]
+    };
+    for (end, figure) in ends.into_iter().zip(figures) {
+        let plain = Style::new();
+        put_right(
+            buffer,
+            row.x + name,
+            end.min(row.right()),
+            row.y,
+            &figure,
+            if done.complete { plain } else { look.faint() },
+        );
+    }
+}
+
+/// The keys, in the middle.
+fn help(buffer: &mut Buffer, area: Rect, look: Look) {
+    let width = 53.min(area.width);
+    let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(area.height);
+    let x = area.x + (area.width - width) / 2;
+    let y = area.y + (area.height - height) / 2;
+    let blank = " ".repeat(usize::from(width));
+    let style = if look == Look::Plain { look.strong() } else { look.bar() };
+    for y in y..y + height {
+        put(buffer, x, y, x + width, &blank, Style::reset());
+    }
+    let rule = "─".repeat(usize::from(width));
+    put(buffer, x, y, x + width, &rule, style);
+    put(buffer, x, y + height - 1, x + width, &rule, style);
+    for (text, y) in HELP.iter().zip(y + 1..(y + height).saturating_sub(1)) {
+        put(buffer, x + 2, y, x + width, text, Style::reset());
+    }
+}

@@ -1,0 +1,101 @@
+//! How the live view looks on this terminal: colours where it has them, shades and symbols where not.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// Steps of the heat map.
+pub(super) const SHADES: usize = 8;
+
+/// The colours of cividis (Nuñez, Anderton and Renslow 2018), which people with any colour vision see as one scale from
+/// dark to light: blue to yellow.
+const CIVIDIS: [(u8, u8, u8); SHADES] = [
+    (0, 44, 104),
+    (43, 68, 110),
+    (77, 92, 110),
+    (108, 116, 120),
+    (138, 140, 118),
+    (174, 168, 106),
+    (214, 197, 82),
+    (254, 232, 56),
+];
+
+/// The nearest of 256 colours.
+const INDEXED: [u8; SHADES] = [17, 24, 60, 243, 245, 143, 185, 227];
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// No colours.
+    Plain,
+    /// A table of 256.
+    Indexed,
+    /// Any.
+    Full,
+}
+
+impl Look {
+    /// By the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
+    pub(super) fn of(no_color: Option<&str>, term: &str, colorterm: &str) -> Self {
+        let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term) || term.ends_with("-m");
+        if no_color.is_some_and(|value| !value.is_empty()) || is_without {
+            Self::Plain
+        } else if ["truecolor", "24bit"].contains(&colorterm) {
+            Self::Full
+        } else {
+            Self::Indexed
+        }
+    }
+
+    /// The symbol and style of a cell of the heat map; `level` from 0, the least, to [`SHADES`] - 1.
+    pub(super) fn shade(self, level: usize) -> (&'static str, Style) {
+        let level = level.min(SHADES - 1);
+        let (red, green, blue) = CIVIDIS[level];
+        match self {
+            Self::Plain => (["░", "▒", "▓", "█"][level * 4 / SHADES], Style::new()),
+            Self::Indexed => ("█", Style::new().fg(Color::Indexed(INDEXED[level]))),
+            Self::Full => ("█", Style::new().fg(Color::Rgb(red, green, blue))),
+        }
+    }
+
+    fn colour(self, colour: Color, otherwise: Modifier) -> Style {
+        if self == Self::Plain { Style::new().add_modifier(otherwise) } else { Style::new().fg(colour) }
+    }
+
+    /// Of a panel's name.
+    pub(super) fn title(self) -> Style {
+        self.colour(Color::Cyan, Modifier::empty()).add_modifier(Modifier::BOLD)
+    }
+
+    /// Of what matters most.
+    pub(super) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// Of what stands beside.
+    pub(super) fn faint(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// Of what somebody must see.
+    pub(super) fn warning(self) -> Style {
+        self.colour(Color::Yellow, Modifier::REVERSED).add_modifier(Modifier::BOLD)
+    }
+
+    /// Of bars.
+    pub(super) fn bar(self) -> Style {
+        self.colour(Color::Cyan, Modifier::empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_without_colours_gets_shades() {
+        assert_eq!(Look::of(Some("1"), "xterm-256color", "truecolor"), Look::Plain);
+        assert_eq!(Look::of(Some(""), "xterm-256color", "truecolor"), Look::Full);
+        assert_eq!(Look::of(None, "vt100", ""), Look::Plain);
+        assert_eq!(Look::of(None, "screen-256color", ""), Look::Indexed);
+        assert_eq!([0, 2, 4, 7, 99].map(|level| Look::Plain.shade(level).0), ["░", "▒", "▓", "█", "█"]);
+    }
+}

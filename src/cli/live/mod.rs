@@ -1,0 +1,153 @@
+//! The live view: a screen that shows a run while it measures.
+//!
+//! Goes in: what happens, by [`View::tell`]. Comes out: frames on the terminal at stderr, and from a key the request to
+//! stop. A thread of low priority draws and reads keys, so that both go on while nothing is heard from a run; whoever
+//! measures only notes what happened. On every way out, a panic's as well, the terminal is as it was.
+
+mod chart;
+mod draw;
+mod look;
+mod point;
+mod screen;
+mod state;
+mod unit;
+
+pub(super) use state::State;
+pub(super) use unit::Unit;
+
+use super::measuring;
+use crate::clock::Clock;
+use crate::model::Nanos;
+use crate::observe;
+use look::Look;
+use screen::{Key, Keys, Screen};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Time between two frames: five a second.
+const FRAME: Nanos = Nanos::from_millis(200);
+
+/// How much the drawing thread stands back, of 19.
+const NICE: i32 = 10;
+
+/// The view of a run. It ends with its value.
+pub(super) struct View {
+    shared: Arc<Shared>,
+}
+
+/// What the thread that draws has in common with the one that watches the run. Who takes both locks takes the screen's
+/// first.
+struct Shared {
+    state: Mutex<State>,
+    /// None once the view is closed.
+    screen: Mutex<Option<Screen>>,
+    /// Ends the run.
+    stop: Arc<AtomicBool>,
+    clock: Clock,
+}
+
+impl View {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// Why there can be no view, in a few words.
+    pub(super) fn open(title: &str, points: usize) -> Result<Self, String> {
+        screen::refuse_unusable()?;
+        let stop = measuring::stop_flag().map_err(|error| error.to_string())?;
+        let screen = Screen::open().map_err(|error| format!("the terminal cannot be set up: {error}"))?;
+        let state = Mutex::new(State::new(title, points));
+        let shared = Arc::new(Shared { state, screen: Mutex::new(Some(screen)), stop, clock: Clock::real() });
+        let view = Self { shared: Arc::clone(&shared) };
+        let spawned = thread::Builder::new().name("live view".into()).spawn(move || keep_drawing(&shared));
+        spawned.map_err(|error| format!("the system gives no thread: {error}"))?;
+        Ok(view)
+    }
+
+    /// Notes what happened, at what time of the view.
+    pub(super) fn tell(&self, note: impl FnOnce(&mut State, Nanos)) {
+        let now = self.shared.clock.now();
+        note(&mut lock(&self.shared.state), now);
+    }
+
+    /// Prints something else by `print`, on the terminal as it was.
+    pub(super) fn aside(&self, print: impl FnOnce()) {
+        let mut screen = lock(&self.shared.screen);
+        let was_open = screen.take().is_some();
+        screen::restore();
+        print();
+        if was_open {
+            *screen = Screen::open().ok();
+        }
+    }
+
+    /// Gives the terminal back.
+    pub(super) fn close(&self) {
+        if lock(&self.shared.screen).take().is_some() {
+            screen::restore();
+        }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the drawing thread does until the view is closed.
+fn keep_drawing(shared: &Shared) {
+    observe::set_this_thread_aside();
+    // Where that is not allowed it draws all the same.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+    let mut view = draw::View { look: look_of_terminal(), frozen: false, help: false };
+    let mut still: Option<(State, Nanos)> = None;
+    let mut keys = Keys::new();
+    let mut next = Nanos(0);
+    loop {
+        let was_key = keys.wait(&shared.clock, next.since(shared.clock.now()));
+        let mut screen = lock(&shared.screen);
+        // What is typed after the end is for somebody else.
+        let Some(screen) = screen.as_mut() else { return };
+        let pressed = if was_key { keys.read() } else { Vec::new() };
+        for key in &pressed {
+            match key {
+                Key::Stop | Key::Interrupt => {
+                    if shared.stop.swap(true, Relaxed) && *key == Key::Interrupt {
+                        screen::restore();
+                        // With the flag set, the handler of this signal ends the process.
+                        let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
+                    }
+                }
+                Key::Freeze => {
+                    view.frozen = !view.frozen;
+                    let picture = || (lock(&shared.state).clone(), shared.clock.now());
+                    still = view.frozen.then(picture);
+                }
+                Key::Help => view.help = !view.help,
+            }
+        }
+        if shared.clock.now() < next && pressed.is_empty() {
+            continue;
+        }
+        next = shared.clock.now().plus(FRAME);
+        screen.draw(|buffer, area| match &still {
+            Some((state, at)) => draw::draw(buffer, area, state, *at, view),
+            None => {
+                let mut state = lock(&shared.state);
+                state.draining = shared.stop.load(Relaxed);
+                draw::draw(buffer, area, &state, shared.clock.now(), view);
+            }
+        });
+    }
+}
+
+fn look_of_terminal() -> Look {
+    let variable = |name: &str| std::env::var(name).ok();
+    let term = variable("TERM").unwrap_or_default();
+    Look::of(variable("NO_COLOR").as_deref(), &term, &variable("COLORTERM").unwrap_or_default())
+}

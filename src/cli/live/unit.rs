@@ -1,0 +1,89 @@
+//! Figures as the live view writes them: short, and of one width while they change.
+
+use crate::model::MIB;
+
+/// Bytes from which I/O is thought of in bytes a second rather than in operations.
+const LARGE: u32 = 128 * 1024;
+
+/// How a class tells its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Unit {
+    /// I/Os a second.
+    Iops,
+    /// Operations of a database a second.
+    Operations,
+    /// MiB a second, of I/Os of so many bytes.
+    Bytes(u32),
+}
+
+impl Unit {
+    /// Of a database's operations, or of I/Os of `length` bytes.
+    pub(in crate::cli) fn of(is_sql: bool, length: u32) -> Self {
+        match length {
+            _ if is_sql => Self::Operations,
+            LARGE.. => Self::Bytes(length),
+            _ => Self::Iops,
+        }
+    }
+
+    /// Its name.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Operations => "op/s",
+            Self::Bytes(_) => "MiB/s",
+        }
+    }
+
+    /// The number alone, of operations a second.
+    pub(in crate::cli) fn number(self, rate: f64) -> String {
+        match self {
+            Self::Bytes(length) => {
+                let mib = rate * f64::from(length) / MIB as f64;
+                if mib < 99.5 { format!("{mib:.1}") } else { format!("{mib:.0}") }
+            }
+            Self::Iops | Self::Operations if rate < 9.95 => format!("{rate:.1}"),
+            Self::Iops | Self::Operations => format!("{rate:.0}"),
+        }
+    }
+
+    /// Number and name.
+    pub(in crate::cli) fn rate(self, rate: f64) -> String {
+        format!("{} {}", self.number(rate), self.name())
+    }
+}
+
+/// Seconds as a clock shows them: `0:42`, `12:34`, `3:12:34`, `4d 03:12`.
+pub(super) fn clock(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    let whole = seconds.max(0.0).round() as u64;
+    let (days, hours, minutes, rest) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes}:{rest:02}"),
+        (0, hours) => format!("{hours}:{minutes:02}:{rest:02}"),
+        (days, hours) => format!("{days}d {hours:02}:{minutes:02}"),
+    }
+}
+
+/// A share in percent, with three digits at most.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_their_unit_and_no_more_digits_than_they_need() {
+        assert_eq!(Unit::of(false, 8192).rate(12_345.6), "12346 IOPS");
+        assert_eq!(Unit::of(false, 8192).rate(3.21), "3.2 IOPS");
+        assert_eq!(Unit::of(false, 1 << 20).rate(512.0), "512 MiB/s");
+        assert_eq!(Unit::of(false, 1 << 20).rate(12.0), "12.0 MiB/s");
+        assert_eq!(Unit::of(true, 1 << 20).rate(99.0), "99 op/s");
+        let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
+        assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
+        assert_eq!([0.0, 0.0123, 0.0996, 1.0].map(percent), ["0.0 %", "1.2 %", "10 %", "100 %"]);
+    }
+}
