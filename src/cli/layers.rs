@@ -122,14 +122,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     };
     let title = format!("layers {}", args.directory.display());
     let progress = RefCell::new(Progress::new(&title, expected, seconds, way));
-    let mut listen = |event: Event| match event {
-        Event::Fill { .. } => (),
-        Event::Begin { .. } => progress.borrow_mut().begin(),
-        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
-        Event::End(record) => progress.borrow_mut().end(record),
-        // Only a soak's.
-        Event::Waiting { .. } | Event::Trouble(_) => {}
-    };
+    let mut listen = |event: Event| progress.borrow_mut().hear(&event);
     let measured = job.measure(request, &stop, &mut listen);
     progress.borrow().finish();
     let removed = private.server.stop();

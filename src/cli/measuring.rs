@@ -263,13 +263,12 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
     let title = format!("{} {}", search.verb(), job.target);
     let way = Way::of(args.no_progress, args.live);
     let progress = RefCell::new(Progress::new(&title, expected, search.point_seconds(), way));
-    let mut listen = |event: Event| match event {
-        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
-        Event::Begin { .. } => progress.borrow_mut().begin_of(|done| search.points_expected(done)),
-        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
-        Event::End(record) => progress.borrow_mut().end(record),
-        // Only a soak's.
-        Event::Waiting { .. } | Event::Trouble(_) => {}
+    let mut listen = |event: Event| {
+        let mut progress = progress.borrow_mut();
+        if let Event::Begin { .. } = event {
+            progress.expect(|done| search.points_expected(done));
+        }
+        progress.hear(&event);
     };
     let measured = prepare_and_measure(&mut job, &stop, &mut listen);
     progress.borrow().finish();

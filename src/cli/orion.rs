@@ -135,18 +135,14 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     let title = format!("orion {}", job.target);
     let way = Way::of(silent, args.live);
     let progress = RefCell::new(Progress::new(&title, cells, seconds_a_point(&request), way));
-    let mut listen = |event: Event| match event {
-        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", done, of),
-        Event::Begin { point } => {
-            if request.verbose && !args.json {
-                progress.borrow().aside(|| result(&classic::verbose_lines(&request, point.coordinates)));
-            }
-            progress.borrow_mut().begin();
+    let mut listen = |event: Event| {
+        if let Event::Begin { point } = event
+            && request.verbose
+            && !args.json
+        {
+            progress.borrow().aside(|| result(&classic::verbose_lines(&request, point.coordinates)));
         }
-        Event::Live { point, live, samples } => progress.borrow_mut().live(point, live, samples),
-        Event::End(record) => progress.borrow_mut().end(record),
-        // Only a soak's.
-        Event::Waiting { .. } | Event::Trouble(_) => {}
+        progress.borrow_mut().hear(&event);
     };
     if cells > 0 {
         let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);

@@ -5,8 +5,9 @@ use super::output;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, MIB, Nanos, Point, Sample};
+use crate::model::{Bytes, MIB, Nanos, Point, Sample, Step};
 use crate::record::PointRecord;
+use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -123,20 +124,23 @@ impl Progress {
         }
     }
 
-    /// Nothing is done for so long, from now on: `what` is waited for, such as `round 13`. To be said once; a line is
-    /// redrawn when something else is told.
-    #[allow(dead_code, reason = "for verbs that measure in rounds")]
-    pub(super) fn wait(&mut self, what: &str, span: Nanos) {
-        match &self.line {
-            Some(Line::Live(view)) => view.tell(|state, now| state.wait(what, now.plus(span))),
-            Some(Line::Terminal(bar)) => bar.set_message(format!("{what} in {}", seconds(span.as_secs_f64()))),
-            Some(Line::Plain) => output::remark(&format!("{what} in {}\n", seconds(span.as_secs_f64()))),
-            None => {}
+    /// Tells an event of a run in its way. A point that begins is the next one, or the round that its number says.
+    pub(super) fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
+            Event::Begin { point } => match point.coordinates.step {
+                Step::Round(number) => self.begin_number(number as usize),
+                _ => self.begin(),
+            },
+            Event::Live { point, live, samples } => self.live(point, live, samples),
+            Event::End(record) => self.end(record),
+            Event::Waiting { left } => self.waiting(*left),
+            Event::Trouble(what) => self.aside(|| output::remark(&format!("{what}\n"))),
         }
     }
 
     /// A point begins.
-    pub(super) fn begin(&mut self) {
+    fn begin(&mut self) {
         if self.number == 0 {
             self.began = self.clock.now();
         }
@@ -151,30 +155,35 @@ impl Progress {
         }
     }
 
-    /// A point begins, of a plan that finds out how many there are on the way: `expected` tells how many, when so many
-    /// are done.
-    pub(super) fn begin_of(&mut self, expected: impl FnOnce(usize) -> usize) {
-        self.points = expected(self.number);
-        self.begin();
+    /// There are so many points in all: a plan may find that out on the way.
+    pub(super) fn expect(&mut self, points: impl FnOnce(usize) -> usize) {
+        self.points = points(self.number);
     }
 
     /// This round of a soak begins, from 1.
-    pub(super) fn begin_number(&mut self, number: usize) {
-        self.begin();
-        self.number = number;
+    fn begin_number(&mut self, number: usize) {
+        // Where rounds are on a timetable it is known what they take.
         self.on_timetable = true;
+        self.number = number - 1;
+        self.begin();
     }
 
     /// The next round of a soak is due in so long.
-    pub(super) fn waiting(&mut self, left: Nanos) {
-        if let Some(Line::Terminal(bar)) = &self.line {
-            let (ended, points) = (self.number, self.points);
-            bar.set_message(format!("round {ended}/{points} done, the next in {}", seconds(left.as_secs_f64())));
+    fn waiting(&mut self, left: Nanos) {
+        let (ended, points) = (self.number, self.points);
+        match &self.line {
+            Some(Line::Terminal(bar)) => {
+                bar.set_message(format!("round {ended}/{points} done, the next in {}", seconds(left.as_secs_f64())));
+            }
+            Some(Line::Live(view)) => {
+                view.tell(|state, now| state.wait(&format!("round {}", ended + 1), now.plus(left)));
+            }
+            _ => {}
         }
     }
 
     /// A point is running.
-    pub(super) fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
+    fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
         if let Some(Line::Live(view)) = &self.line {
             let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
             view.tell(|state, now| {
@@ -219,7 +228,7 @@ impl Progress {
     }
 
     /// A point is in the journal.
-    pub(super) fn end(&mut self, record: &PointRecord) {
+    fn end(&mut self, record: &PointRecord) {
         if let Some(Line::Live(view)) = &self.line {
             let summary = summarise(record);
             view.tell(|state, _| state.end(record, &summary));

@@ -2,7 +2,7 @@
 
 use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
 use crate::cli::output::remark;
-use crate::cli::progress::Progress;
+use crate::cli::progress::{Progress, Way};
 use crate::model::{Error, Moment, Step};
 use crate::plan::Search;
 use crate::record::PointRecord;
@@ -34,22 +34,12 @@ pub(in crate::cli) fn resume(directory: &Path, args: &MeasuringArgs, ended: &mut
 /// Measures the rounds after number `last`. Answers whether it was stopped before the last of them.
 pub(in crate::cli) fn measure(mut job: Job, last: u32, args: &MeasuringArgs, ended: &mut Ended) -> Result<bool, Error> {
     let stop = stop_flag()?;
-    let progress = RefCell::new(Progress::new(
-        job.plan.search.points_expected(0),
-        job.plan.search.point_seconds(),
-        args.no_progress,
-    ));
-    let tell = |event: &Event| match event {
-        Event::Fill { done, of } => progress.borrow_mut().fill("filling a scratch file", *done, *of),
-        Event::Begin { point } => {
-            let number = if let Step::Round(number) = point.coordinates.step { number } else { 1 };
-            progress.borrow_mut().begin_number(number as usize);
-        }
-        Event::Live { point, live, .. } => progress.borrow_mut().live(point, live),
-        Event::End(record) => progress.borrow_mut().end(record),
-        Event::Waiting { left } => progress.borrow_mut().waiting(*left),
-        Event::Trouble(what) => progress.borrow().aside(|| remark(&format!("{what}\n"))),
-    };
+    let search = &job.plan.search;
+    let title = format!("soak {}", job.target);
+    let way = Way::of(args.no_progress, args.live);
+    let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
+    let progress = RefCell::new(progress);
+    let tell = |event: &Event| progress.borrow_mut().hear(event);
     let measured = prepare_and_measure(&mut job, last, &stop, &tell, ended);
     progress.borrow().finish();
     measured?;
