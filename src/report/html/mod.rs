@@ -4,3 +4,4 @@
 //! [`page`]; how it looks is the business of the renderer.
 
 pub mod page;
+pub mod soak;
