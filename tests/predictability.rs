@@ -1,5 +1,6 @@
 //! What is said of a series of rounds whose truth is known: steps, slopes, waves, noise, and a published day.
 
+use proptest::prelude::*;
 use rigel::analyse::{
     FALSE_ALARMS_ONE_IN, Kept, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd, Word, predictability,
 };
@@ -252,4 +253,38 @@ fn the_published_day_is_told_as_it_was() {
     assert_eq!((cut.rounds, cut.of, cut.in_pieces, cut.inferred), (6, 48, 3, true));
     assert_eq!(cut.limit_seconds, Some(3602.0));
     assert_eq!(found.word, Word::Slowed);
+}
+
+proptest! {
+    /// Few rounds, broken ones, equal ones, missing ones, no time at all.
+    #[test]
+    fn no_series_breaks_it(
+        figures in proptest::collection::vec((0u32..4, 0u32..3, 0i64..100_000, 0.0f64..1e7), 0..40), equal: bool
+    ) {
+        let mut at = 0;
+        let one = |(index, (end, gap, seconds, rate)): (usize, &(u32, u32, i64, f64))| {
+            at += seconds * i64::from(*gap);
+            let end = match end {
+                0 => RoundEnd::Broken("gone".into()),
+                1 => RoundEnd::Cut,
+                _ => RoundEnd::Whole,
+            };
+            let rate = if equal { 100.0 } else { *rate };
+            let known = (*gap > 0).then_some(rate);
+            let base = round(index * (1 + *gap as usize), 1.0, 100.0, rate);
+            Round { begin: start().plus_seconds(at), seconds: *seconds as f64, rate: known, p99_us: known, end, ..base }
+        };
+        let rounds: Vec<Round> = figures.iter().enumerate().map(one).collect();
+        let objectives = vec!["p99<2ms".parse().unwrap()];
+        let terms = PredictabilityTerms { objectives, share: 1.0, every_seconds: None, planned: Some(7) };
+        let found = predictability(&rounds, &terms);
+        prop_assert!(!found.verdict.is_empty() && !found.verdict.contains("NaN") && !found.verdict.contains("inf"));
+        let result = &found.objectives[0];
+        prop_assert_eq!(result.kept + result.missed + result.unknown, rounds.len());
+        let counts = found.rounds;
+        prop_assert!(counts.measured + counts.broken + counts.stopped <= rounds.len());
+        if found.rate.as_ref().is_none_or(|rate| rate.rounds < 10) {
+            prop_assert_eq!(found.word, Word::TooFew);
+        }
+    }
 }

@@ -11,8 +11,8 @@ use super::robust::{median, normal_quantile, quantile, spread_of_differences, z_
 
 /// How often a series of pure noise may be told to have changed, to rise or fall, or to follow the day: one in so many.
 pub const FALSE_ALARMS_ONE_IN: u32 = 1000;
-/// What each test is made with. A tenth of what is promised: several tests are made of a series, and they take the noise
-/// for more regular than it may be.
+/// What each test is made with. A tenth of what is promised: several tests are made of a series, and they take the
+/// noise for more regular than it may be.
 const SIGNIFICANCE: f64 = 0.1 / FALSE_ALARMS_ONE_IN as f64;
 /// What a candidate must be below to be looked at closely.
 const CANDIDATE: f64 = 0.2;
@@ -252,7 +252,8 @@ fn heaviness(fit: &Fit, drawn_in: &[f64], values: &[f64]) -> f64 {
     (far / (normal_quantile(0.0025) * deviation.max(ROUNDING))).powf(1.5).clamp(1.0, HEAVINESS_MAX)
 }
 
-/// A fit whose noise correlates as what it leaves over does; `cautious`: by half a standard error more than it was found to.
+/// A fit whose noise correlates as what it leaves over does; `cautious`: by half a standard error more than it was
+/// found to.
 fn correlated_fit(values: &[f64], columns: &[Vec<f64>], cautious: bool) -> Option<Fit> {
     let mut found = fit(values, columns, 0.0)?;
     for _ in 0..2 {

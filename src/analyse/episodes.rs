@@ -64,19 +64,19 @@ impl Episode {
 pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> {
     let values = &explained.levelled;
     let Some(level) = usual(values) else { return Vec::new() };
-    let least = (1.0 - SLOWDOWN).ln();
+    let tenth = (1.0 - SLOWDOWN).ln();
     let short_term = spread_of_differences(values);
-    let (levels, times) = if explained.steps.is_empty() {
+    let (levels_around, times) = if explained.steps.is_empty() {
         ((0..values.len()).map(|at| middle_of_five(values, at)).collect(), NOISE_GRADUAL * short_term)
     } else {
         (levels(explained), NOISE * explained.noise)
     };
-    let deep = level + least.min(-times);
-    let edge = level + least.min(-short_term);
+    let seen_below = level + tenth.min(-times);
+    let edge = level + tenth.min(-short_term);
     let mut episodes = Vec::new();
     let mut at = 0;
-    while let Some(from) = (at..values.len()).find(|index| levels[*index] < deep) {
-        let to = (from..values.len()).find(|index| levels[*index] >= deep).unwrap_or(values.len());
+    while let Some(from) = (at..values.len()).find(|index| levels_around[*index] < seen_below) {
+        let to = (from..values.len()).find(|index| levels_around[*index] >= seen_below).unwrap_or(values.len());
         at = to;
         let is_slow = |index: &usize| values[*index] < edge;
         let Some(within) = (from..to).find(is_slow) else { continue };
@@ -92,7 +92,6 @@ pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> 
             continue;
         }
         let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else { continue };
-        let last = (first..end).rev().find(|index| values[*index] < edge).unwrap_or(first);
         let around = [&known[first.saturating_sub(AROUND)..first], &known[end..(end + AROUND).min(known.len())]];
         episodes.push(Episode {
             begin: known[first].begin,

@@ -1,8 +1,8 @@
 //! Least squares where the noise of neighbours correlates: of the first order, the same throughout.
 //!
 //! Goes in: values, columns that may explain them, the correlation. Comes out: how much of each column there is, with
-//! its error. Prais and Winsten's transformation (Cowles Commission discussion paper 383, 1954; Judge et al., The Theory
-//! and Practice of Econometrics, 1985, ch. 8) makes the noise independent; then it is ordinary least squares.
+//! its error. Prais and Winsten's transformation (Cowles Commission discussion paper 383, 1954; Judge et al., The
+//! Theory and Practice of Econometrics, 1985, ch. 8) makes the noise independent; then it is ordinary least squares.
 
 use super::change_points::{Found, Wave};
 
@@ -44,8 +44,8 @@ impl Fit {
         Wave(std::array::from_fn(|wave| self.sizes[first + wave]))
     }
 
-    /// The chance that four columns from the `first` explain as much as they do in noise alone: the F test, by Bartlett's
-    /// approximation of the likelihood ratio, whose distribution is chi square with four degrees.
+    /// The chance that four columns from the `first` explain as much as they do in noise alone: the F test, by
+    /// Bartlett's approximation of the likelihood ratio, whose distribution is chi square with four degrees.
     pub(super) fn chance_of_four(&self, first: usize) -> f64 {
         let block: Vec<Vec<f64>> = (0..4).map(|row| self.inverse[first + row][first..first + 4].to_vec()).collect();
         let Some(weights) = inverse(&block) else { return 1.0 };
@@ -88,8 +88,8 @@ pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit>
 }
 
 /// Correlation of neighbours in what a fit of so many parameters left. The plain estimate is too small in short series
-/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: half a standard error is
-/// added. Never below zero: what makes up for itself is taken for independent.
+/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: half a standard
+/// error, and more in short series, is added. Never below zero: what makes up for itself is taken for independent.
 pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -> f64 {
     let (n, parameters) = (left.len() as f64, parameters as f64);
     let squares = product(left, left);
@@ -98,7 +98,7 @@ pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -
     }
     let plain = left.windows(2).map(|two| two[0] * two[1]).sum::<f64>() / squares;
     let unbiased = plain + (parameters * (1.0 + plain) + 2.0 * plain) / n;
-    let margin = if cautious { 0.5 / n.sqrt() } else { 0.0 };
+    let margin = if cautious { 0.5 / n.sqrt() + 2.0 / n } else { 0.0 };
     (unbiased + margin).clamp(0.0, CORRELATION_MAX)
 }
 

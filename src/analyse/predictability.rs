@@ -276,7 +276,8 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     found.outliers.extend(explained.outliers.iter().filter_map(outlier));
 }
 
-/// The steps that are worth telling; three and more the same way, one after the other, are one change that took a while.
+/// The steps that are worth telling; three and more the same way, one after the other, are one change that took a
+/// while.
 fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangePoint> {
     let steps: Vec<_> = explained.steps.iter().filter(|step| step.size.value.abs() >= WORTH_TELLING).collect();
     let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));

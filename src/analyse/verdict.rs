@@ -147,7 +147,7 @@ fn signed(value: f64) -> String {
 }
 
 fn percent(value: f64) -> String {
-    let digits = if value < 0.0995 { 1 } else { 0 };
+    let digits = usize::from(value < 0.0995);
     format!("{:.digits$} %", value * 100.0)
 }
 

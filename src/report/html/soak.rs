@@ -9,6 +9,9 @@ use crate::model::Finding;
 use crate::record::journal::Header;
 use crate::report::soak::{self, SoakResult, middle};
 
+/// A figure of a round, or of its host.
+type Of<T> = fn(&T) -> Option<f64>;
+
 /// Figures at the top, at most.
 const FIGURES_MAX: usize = 4;
 
@@ -114,17 +117,16 @@ fn timeline(result: &SoakResult) -> Section {
         (!series.is_empty()).then(|| Lines { x: axis(), y, series, ..Lines::default() })
     };
     let rate = |round: &Round| round.rate.filter(|_| round.counts());
-    let latencies: [(&str, fn(&Round) -> Option<f64>); 3] =
+    let latencies: [(&str, Of<Round>); 3] =
         [("p50", |round| round.p50_us), ("p99", |round| round.p99_us), ("max", |round| round.max_us)];
-    let shares: [(&str, fn(&RoundHost) -> Option<f64>); 4] = [
+    let shares: [(&str, Of<RoundHost>); 4] = [
         ("disk busy", |host| host.device_busy),
         ("CPU in use", |host| Some(host.cpu_busy)),
         ("CPU stolen", |host| Some(host.stolen)),
         ("I/O pressure", |host| host.io_pressure),
     ];
-    let of_host = |(name, value): (&str, fn(&RoundHost) -> Option<f64>)| {
-        series(name, &|round| value(round.host.as_ref()?), Shape::Line)
-    };
+    let of_host =
+        |(name, value): (&str, Of<RoundHost>)| series(name, &|round| value(round.host.as_ref()?), Shape::Line);
     let greatest = rounds.iter().filter_map(rate).fold(0.0, f64::max);
     let latency = latencies.map(|(name, value)| series(name, &value, Shape::Line)).into();
     let mut panels: Vec<Lines> = [
