@@ -14,9 +14,7 @@ use rigel::engine::sim::Sim;
 use rigel::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Step, Stream, Until, WarmUp};
 use rigel::record::{Latencies, PointRecord};
 use rigel::report::openmetrics::{About, Exposed, Format};
-use rigel::serve::Server;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
 
 const HOSTILE: &str = "a \"quoted\" \\ name\nof two lines";
 
@@ -184,7 +182,7 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
             match what {
                 "TYPE" if family.sort.is_empty() => family.sort = rest.into(),
                 "UNIT" if family.unit.is_none() && name.ends_with(&format!("_{rest}")) => {
-                    family.unit = Some(rest.into())
+                    family.unit = Some(rest.into());
                 }
                 "HELP" if family.help.is_none() => family.help = Some(unescaped(rest)?),
                 _ => return Err(format!("comment: {line}")),
@@ -349,7 +347,7 @@ fn what_is_exposed_does_not_grow_with_rounds() {
         record.streams[0].kinds[0].windows[0].failed = [(format!("SQLSTATE {number}"), 1)].into();
         exposed.add_round(&Round { number, ..round.clone() }, &record);
         if number > 60 {
-            lines.insert(exposed.encode(Format::Text).iter().filter(|byte| **byte == b'\n').count());
+            lines.insert(exposed.encode(Format::Text).split(|byte| *byte == b'\n').count());
         }
     }
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -406,7 +404,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
     fields
 }
 
-fn all<'a>(message: &[u8], field: u64, get: impl Fn(&Wire<'_>) -> Option<f64>) -> Vec<f64> {
+fn all(message: &[u8], field: u64, get: impl Fn(&Wire<'_>) -> Option<f64>) -> Vec<f64> {
     fields(message).iter().filter(|(number, _)| *number == field).map(|(_, wire)| get(wire).unwrap()).collect()
 }
 
@@ -466,7 +464,10 @@ fn native(histogram: &[u8]) -> Vec<(f64, f64)> {
     let (mut index, mut count, mut buckets) = (0.0, 0.0, Vec::new());
     for span in messages(histogram, 12) {
         index += all(span, 1, signed)[0];
-        for _ in 0..all(span, 2, unsigned)[0] as u64 {
+        let length = all(span, 2, unsigned)[0];
+        let mut taken = 0.0;
+        while taken < length {
+            taken += 1.0;
             count += deltas.next().unwrap();
             buckets.push(((index / schema.exp2()).exp2(), count));
             index += 1.0;
@@ -515,7 +516,8 @@ fn native_buckets_give_our_own_quantiles_within_the_stated_error() {
         let ours = times(&rounds, &labels["class"]).histogram;
         let buckets = native(message);
         let zeros = all(message, 7, unsigned)[0];
-        assert_eq!(zeros + buckets.iter().map(|(_, count)| count).sum::<f64>(), ours.count() as f64);
+        let theirs = zeros + buckets.iter().map(|(_, count)| count).sum::<f64>();
+        assert!((theirs - ours.count() as f64).abs() < 0.5, "{theirs}");
         assert_eq!(all(messages(message, 15)[0], 1, unsigned), [1_767_319_445.0], "created");
         for quantile in [0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
             let rank = (quantile * ours.count() as f64).ceil();

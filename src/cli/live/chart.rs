@@ -75,7 +75,7 @@ pub(super) fn rates<'a>(
 ) {
     let plot = plot(area);
     for (at, column) in placed(columns, plot.width) {
-        let style = if column.warming { look.bar().patch(look.faint()) } else { look.bar() };
+        let style = if column.warming { look.bar().patch(Look::faint()) } else { look.bar() };
         bar(buffer, plot.x + at, plot, column.rate / top.max(1e-9), style);
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: Look) {
     let eighths = eighths as u16;
     for at in 0..area.width {
         let is_full = eighths >= (at + 1) * 8;
-        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", look.faint()) };
+        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", Look::faint()) };
         put(buffer, area.x + at, area.y, area.right(), symbol, style);
     }
 }
@@ -161,7 +161,7 @@ where
     for row in 0..scale.rows {
         let y = area.bottom() - 1 - u16::try_from(row).unwrap_or(0);
         if let Some(label) = label(scale, row) {
-            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, look.faint());
+            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, Look::faint());
         }
         for (at, column) in (0..plot.width).rev().zip(visible.clone()) {
             let count = row_of(column, row);
@@ -172,7 +172,7 @@ where
                 let (symbol, style) = look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
                 put(buffer, x, y, x + 1, symbol, style);
             } else if column.first {
-                put(buffer, x, y, x + 1, "│", look.faint());
+                put(buffer, x, y, x + 1, "│", Look::faint());
             }
         }
     }

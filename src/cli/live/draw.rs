@@ -147,9 +147,9 @@ fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look
     let is_room = area.width >= width + 12;
     let right = if is_room { area.right() - width - 1 } else { area.right() };
     let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
-    put(buffer, x, area.y, right, &state.title, look.strong());
+    put(buffer, x, area.y, right, &state.title, Look::strong());
     if is_room {
-        put_right(buffer, area.x, area.right(), area.y, &time, look.faint());
+        put_right(buffer, area.x, area.right(), area.y, &time, Look::faint());
     }
 }
 
@@ -160,11 +160,11 @@ fn overall(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
         _ if state.number == 0 => String::from("before the first point"),
         _ => format!("point {} of {}", state.number, state.points.max(state.number)),
     };
-    let x = put(buffer, area.x, area.y, area.right(), &text, look.strong()) + 2;
+    let x = put(buffer, area.x, area.y, area.right(), &text, Look::strong()) + 2;
     let share = state.share();
     let room = area.right().saturating_sub(x + 7);
     chart::gauge(buffer, Rect { x, width: room, ..area }, share, look);
-    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), look.strong());
+    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), Look::strong());
 }
 
 /// Bytes to the whole MiB, so that the figure does not jump.
@@ -181,14 +181,13 @@ fn load(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) 
     }
     let (strong, faint) = match (&state.stage, &state.point) {
         (Stage::Running, Some(point)) => (point.name.clone(), running(point)),
-        (Stage::Doing(what), _) => (what.clone(), String::new()),
-        (Stage::Filling { what, .. }, _) => (what.clone(), String::new()),
+        (Stage::Doing(what) | Stage::Filling { what, .. }, _) => (what.clone(), String::new()),
         (Stage::Waiting { what, until }, _) => (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64()))),
         (Stage::Beginning, _) => (format!("point {} begins", state.number), String::new()),
         _ => ("getting ready".to_string(), String::new()),
     };
-    let x = put(buffer, x, area.y, area.right(), &strong, look.strong()) + 2;
-    put(buffer, x, area.y, area.right(), &faint, look.faint());
+    let x = put(buffer, x, area.y, area.right(), &strong, Look::strong()) + 2;
+    put(buffer, x, area.y, area.right(), &faint, Look::faint());
 }
 
 /// The load of a point, and how far it is.
@@ -216,8 +215,8 @@ fn keys(buffer: &mut Buffer, area: Rect, view: View) {
     let freeze = if view.frozen { "go on" } else { "freeze" };
     let stop = if area.width < 60 { "stop" } else { "stop, keep what was measured" };
     for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
-        x = put(buffer, x, area.y, area.right(), key, look.strong()) + 1;
-        x = put(buffer, x, area.y, area.right(), what, look.faint()) + 3;
+        x = put(buffer, x, area.y, area.right(), key, Look::strong()) + 1;
+        x = put(buffer, x, area.y, area.right(), what, Look::faint()) + 3;
     }
 }
 
@@ -227,13 +226,13 @@ fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str,
     let name = if area.width <= 40 { "" } else { name };
     let gap = if name.is_empty() { 0 } else { 2 };
     let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
-    let x = put(buffer, x, area.y, area.right(), strong, look.strong());
+    let x = put(buffer, x, area.y, area.right(), strong, Look::strong());
     let gap = u16::from(!strong.is_empty());
-    put(buffer, x + gap, area.y, area.right(), faint, look.faint())
+    put(buffer, x + gap, area.y, area.right(), faint, Look::faint())
 }
 
 /// The columns that a chart in `area` shows.
-fn visible<'a>(state: &'a State, area: Rect) -> impl DoubleEndedIterator<Item = &'a Column> + Clone + use<'a> {
+fn visible(state: &State, area: Rect) -> impl DoubleEndedIterator<Item = &Column> + Clone + use<'_> {
     let from = state.columns.len().saturating_sub(chart::shown(area));
     state.columns.range(from..)
 }
@@ -274,9 +273,9 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) 
     let top = visible(state, area).map(|column| column.rate).fold(0.0, f64::max);
     if top > 0.0 {
         let end = plot.x + chart::LABEL - 1;
-        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), look.faint());
+        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), Look::faint());
         if plot.height > 1 {
-            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", look.faint());
+            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", Look::faint());
         }
         chart::rates(buffer, plot, visible(state, area), top, look);
     }
@@ -306,8 +305,8 @@ fn times_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     for (at, (name, which)) in (0u16..).zip(PERCENTILES) {
         let row = Rect { y: area.y + 1 + at * each, height: each, ..area };
         let y = row.bottom() - 1;
-        let x = put(buffer, row.x, y, row.right(), name, look.faint());
-        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), look.strong());
+        let x = put(buffer, row.x, y, row.right(), name, Look::faint());
+        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), Look::strong());
         if let Some(range) = range {
             chart::times(buffer, row, visible(state, area), which, range, look);
         }
@@ -350,7 +349,7 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
         title(buffer, rows.take(1), "Host", "", "last second", look);
     }
     let Some(now) = state.hosts.back() else {
-        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", look.faint());
+        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", Look::faint());
         return;
     };
     let cpu = rows.take_last(1);
@@ -380,7 +379,7 @@ fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
 
 /// A row of the host: name, figures, and how busy it was.
 fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: Look) {
-    let x = put(buffer, row.x, row.y, row.right(), name, look.strong());
+    let x = put(buffer, row.x, row.y, row.right(), name, Look::strong());
     let x = put(buffer, (row.x + 8).max(x + 1), row.y, row.right(), figures, Style::new()) + 1;
     let width = row.right().saturating_sub(x);
     if width >= 3 {
@@ -399,20 +398,20 @@ fn list(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
     title(buffer, head, "Points", "", &format!("{} done", state.done.len()), look);
     for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
-        put_right(buffer, area.x + name, end, head.y, what, look.faint());
+        put_right(buffer, area.x + name, end, head.y, what, Look::faint());
     }
     let from = state.done.len().saturating_sub(usize::from(rows.0.height));
     for done in state.done.range(from..) {
         let row = rows.take(1);
-        done_row(buffer, row, done, name, ends, look);
+        done_row(buffer, row, done, name, ends);
     }
     if state.done.is_empty() {
-        put(buffer, area.x, head.y + 1, area.right(), "none yet", look.faint());
+        put(buffer, area.x, head.y + 1, area.right(), "none yet", Look::faint());
     }
 }
 
-fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 3], look: Look) {
-    let style = if done.complete { look.strong() } else { look.faint() };
+fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 3]) {
+    let style = if done.complete { Look::strong() } else { Look::faint() };
     put(buffer, row.x, row.y, row.x + name, &done.name, style);
     let figures = if let Some((p50, p99)) = done.latency {
         [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
@@ -427,7 +426,7 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 
             end.min(row.right()),
             row.y,
             &figure,
-            if done.complete { plain } else { look.faint() },
+            if done.complete { plain } else { Look::faint() },
         );
     }
 }
@@ -439,7 +438,7 @@ fn help(buffer: &mut Buffer, area: Rect, look: Look) {
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 2;
     let blank = " ".repeat(usize::from(width));
-    let style = if look == Look::Plain { look.strong() } else { look.bar() };
+    let style = if look == Look::Plain { Look::strong() } else { look.bar() };
     for y in y..y + height {
         put(buffer, x, y, x + width, &blank, Style::reset());
     }

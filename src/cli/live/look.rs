@@ -66,12 +66,12 @@ impl Look {
     }
 
     /// Of what matters most.
-    pub(super) fn strong(self) -> Style {
+    pub(super) fn strong() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
     /// Of what stands beside.
-    pub(super) fn faint(self) -> Style {
+    pub(super) fn faint() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 

@@ -10,6 +10,8 @@ mod look;
 mod point;
 mod screen;
 mod state;
+#[cfg(test)]
+mod tests;
 mod unit;
 
 pub(super) use state::State;
@@ -135,9 +137,10 @@ fn keep_drawing(shared: &Shared) {
             continue;
         }
         next = shared.clock.now().plus(FRAME);
-        screen.draw(|buffer, area| match &still {
-            Some((state, at)) => draw::draw(buffer, area, state, *at, view),
-            None => {
+        screen.draw(|buffer, area| {
+            if let Some((state, at)) = &still {
+                draw::draw(buffer, area, state, *at, view);
+            } else {
                 let mut state = lock(&shared.state);
                 state.draining = shared.stop.load(Relaxed);
                 draw::draw(buffer, area, &state, shared.clock.now(), view);

@@ -1,0 +1,218 @@
+//! Screens of the live view, as text, at several sizes, made of what a model of a device left behind.
+
+use super::draw::{View, draw};
+use super::look::Look;
+use super::point::PointNow;
+use super::state::{HostNow, Stage, State};
+use crate::analyse::{DeviceLoad, HostLoad, summarise};
+use crate::drive::{self, Live, Terms};
+use crate::engine::sim::Sim;
+use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Step, Stream, Until, WarmUp};
+use crate::record::{Recorder, Seconds, Times};
+use crate::report::golden;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const WINDOW: Nanos = Nanos::from_millis(200);
+
+const PLAIN: View = View { look: Look::Plain, frozen: false, help: false };
+
+fn point(depth: u32) -> Point {
+    let stream = Stream {
+        name: "small".into(),
+        load: Load::Closed { depth },
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        length: 8192,
+        sql: None,
+    };
+    Point {
+        coordinates: Coordinates { small: depth, large: 0, step: Step::Depth },
+        streams: vec![stream],
+        warm_up: WarmUp::NONE,
+        until: Until::Precise {
+            precision: "0.1%".parse().unwrap(),
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(5),
+        },
+        window: WINDOW,
+        seed: 1,
+    }
+}
+
+/// Four points of a device that serves eight at a time; the last one is not over.
+fn curve() -> (State, Nanos) {
+    let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
+    let mut state = State::new("curve sim:8,100us", 7);
+    let mut now = Nanos(0);
+    for (number, depth) in (1..).zip([1, 4, 8, 16]) {
+        let point = point(depth);
+        state.begin(number, 7, now);
+        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+        let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
+        let record = drive::point(&engine, &point, &terms, watch).unwrap();
+        now = now.plus(Nanos::from_secs(5));
+        if number < 4 {
+            state.end(&record, &summarise(&record));
+        }
+    }
+    state.set_left(22.0, now);
+    for at in 0..40u32 {
+        let busy = f64::from(at) / 40.0;
+        let load = DeviceLoad { iops: 80_000.0, megabytes_per_s: 655.4, busy, queue: 7.9 };
+        let host = HostLoad { busy: 0.24, stolen: 0.002, io_pressure: Some(0.13) };
+        state.hosts.push_back(HostNow { devices: vec![("nvme0n1".into(), load)], host });
+    }
+    (state, now)
+}
+
+fn terminal(width: u16, height: u16, state: &State, now: Nanos, view: View) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal
+        .draw(|frame| {
+            let area = frame.area();
+            draw(frame.buffer_mut(), area, state, now, view);
+        })
+        .unwrap();
+    terminal
+}
+
+fn screen(width: u16, height: u16, state: &State, now: Nanos, view: View) -> String {
+    let terminal = terminal(width, height, state, now, view);
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for y in 0..height {
+        let row: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn a_screen_of_every_size_is_as_it_was_looked_at() {
+    let (state, now) = curve();
+    for (width, height) in [(120, 40), (100, 20), (80, 24), (40, 10), (20, 5)] {
+        golden::check(&format!("live/{width}x{height}.txt"), &screen(width, height, &state, now, PLAIN));
+    }
+    golden::check("live/help.txt", &screen(80, 24, &state, now, View { help: true, frozen: true, ..PLAIN }));
+}
+
+#[test]
+fn every_stage_has_a_screen() {
+    let mut state = State::new("orion /data/file", 12);
+    let now = Nanos::from_secs(75);
+    let mut screens = screen(80, 8, &state, now, PLAIN);
+    state.fill("filling a scratch file", 512 << 20, 4 << 30, 40.0, now);
+    screens += &screen(80, 8, &state, now, PLAIN);
+    state.say("making the indexes");
+    screens += &screen(80, 8, &state, now, PLAIN);
+    state.begin(1, 12, now);
+    state.draining = true;
+    screens += &screen(80, 8, &state, now, PLAIN);
+    state.wait("round 13", now.plus(Nanos::from_secs(754)));
+    screens += &screen(80, 8, &state, now, PLAIN);
+    golden::check("live/stages.txt", &screens);
+}
+
+#[test]
+fn with_colours_shades_are_colours_and_without_none_is_there() {
+    let (state, now) = curve();
+    let colours = |look| {
+        let terminal = terminal(120, 40, &state, now, View { look, ..PLAIN });
+        let cells = terminal.backend().buffer().content().to_vec();
+        cells.iter().map(|cell| cell.fg).filter(|colour| *colour != Color::Reset).collect::<Vec<_>>()
+    };
+    assert_eq!(colours(Look::Plain), []);
+    assert!(colours(Look::Indexed).iter().any(|colour| matches!(colour, Color::Indexed(227))));
+    assert!(colours(Look::Full).iter().any(|colour| matches!(colour, Color::Rgb(254, 232, 56))));
+}
+
+#[test]
+fn no_size_and_no_state_makes_it_panic() {
+    let (whole, now) = curve();
+    let empty = State::new("", 0);
+    for state in [&whole, &empty] {
+        for (width, height) in
+            (0..60).flat_map(|width| [0, 1, 2, 3, 4, 5, 7, 12, 19, 33].map(|height| (width * 3, height)))
+        {
+            if width > 0 && height > 0 {
+                drop(terminal(
+                    width,
+                    height,
+                    state,
+                    now,
+                    View { look: Look::Full, frozen: true, help: width % 2 == 0 },
+                ));
+            }
+        }
+    }
+}
+
+/// A point whose operations end when they are told to.
+struct Told {
+    seconds: [Arc<Seconds>; 1],
+    recorder: Recorder,
+}
+
+impl Told {
+    fn new() -> Self {
+        let seconds = Arc::new(Seconds::new(WINDOW));
+        let mut recorder = Recorder::new(false, &[Kind::Read], Arc::clone(&seconds));
+        recorder.measure_from(Nanos(0));
+        Self { seconds: [seconds], recorder }
+    }
+
+    fn over(&mut self, due_ms: u64, done_ms: u64) {
+        let [due, done] = [due_ms, done_ms].map(Nanos::from_millis);
+        self.recorder.record(Kind::Read, Times { due, start: due, done }, Outcome::Done);
+    }
+
+    fn look(&self, state: &mut State, at_ms: u64) {
+        let elapsed = Nanos::from_millis(at_ms);
+        let live = Live { elapsed, measuring_since: Some(Nanos(0)), classes: &[], seconds: &self.seconds };
+        state.live(&point(1), &live, &[], elapsed);
+    }
+}
+
+#[test]
+fn a_stall_shows_where_it_began_once_it_is_over() {
+    let (mut state, mut told) = (State::new("", 1), Told::new());
+    state.begin(1, 1, Nanos(0));
+    for at in 0..100 {
+        told.over(at * 10, at * 10 + 1);
+    }
+    // Nothing ends for two seconds.
+    told.look(&mut state, 1500);
+    told.look(&mut state, 2900);
+    let rates = |state: &State| state.columns.iter().map(|column| column.rate).collect::<Vec<_>>();
+    assert_eq!(rates(&state)[..4], [100.0; 4]);
+    assert!(state.columns.iter().skip(5).all(|column| column.latency.is_none()), "{:?}", rates(&state));
+    told.over(1000, 3000);
+    told.over(3000, 3001);
+    told.over(3210, 3211);
+    told.look(&mut state, 4500);
+    let slowest = state.columns[5].latency.unwrap().max;
+    assert_eq!(slowest, Nanos::from_millis(2000));
+    assert!(state.columns[0].first && !state.columns[5].first);
+}
+
+#[test]
+fn a_long_run_takes_no_more_memory_than_a_short_one() {
+    let (mut state, mut told) = (State::new("", 1), Told::new());
+    state.begin(1, 1, Nanos(0));
+    for at in 0..20_000 {
+        told.over(at * 200, at * 200 + 1);
+        if at % 5 == 0 {
+            told.look(&mut state, at * 200);
+        }
+    }
+    assert_eq!(state.columns.len(), 512);
+    assert!(state.point.as_ref().is_some_and(|point| point.narrowing.len() <= 64));
+    let (rate, half) = state.point.as_ref().and_then(PointNow::interval).unwrap();
+    assert!((rate - 5.0).abs() < 0.01 && half < 0.01, "{rate} ± {half}");
+    assert_eq!(state.stage, Stage::Running);
+}

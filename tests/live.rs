@@ -1,0 +1,161 @@
+//! The live view in a real terminal: what it draws there, what its keys do, and that the terminal is given back.
+
+mod common;
+
+use common::{Missing, Place, need, test, wait_until};
+use rigel::record::End;
+use rigel::record::journal;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+const ENTER: &str = "\x1b[?1049h";
+const LEAVE: &str = "\x1b[?1049l";
+
+/// A run in a terminal of its own, by `script` of util-linux. What the terminal shows is collected.
+struct Session {
+    child: Child,
+    shown: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Session {
+    fn start(place: &Place, environment: &str, line: &str) -> Result<Self, Missing> {
+        need("script", &["--version"])?;
+        let program = env!("CARGO_BIN_EXE_rigel");
+        let run = format!("sh -c 'echo $$ > pid; exec env {environment} {program} {line}'");
+        let line = format!("stty cols 120 rows 40; {run}; echo status $?; stty -a");
+        let mut child = Command::new("script")
+            .args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"])
+            .current_dir(&place.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (mut from, into) = (child.stdout.take().unwrap(), Arc::clone(&shown));
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = from.read(&mut piece) {
+                into.lock().unwrap().extend_from_slice(&piece[..read]);
+            }
+        });
+        Ok(Self { child, shown, reader })
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    fn wait_for(&self, text: &str) {
+        wait_until(text, || self.shown().contains(text));
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.child.stdin.as_mut().unwrap().write_all(keys).unwrap();
+    }
+
+    /// All that was shown, once it is over.
+    fn end(mut self) -> String {
+        self.child.wait().unwrap();
+        self.reader.join().unwrap();
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+}
+
+/// A curve that takes minutes if nobody stops it.
+fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
+    let place = Place::new(name);
+    std::fs::create_dir(place.0.join("storage")).unwrap();
+    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 60s --live --out run";
+    let session = Session::start(&place, format!("TERM=xterm-256color {environment}").trim_end(), line)?;
+    Ok((place, session))
+}
+
+/// The terminal is as it was: its own screen, the cursor, line by line, with an echo.
+fn given_back(shown: &str) {
+    assert_eq!(shown.matches(ENTER).count(), 1, "{shown}");
+    let after = shown.split(LEAVE).nth(1).unwrap_or_else(|| panic!("the screen was not left: {shown}"));
+    assert!(shown.contains("\x1b[?25l") && shown.contains("\x1b[?25h"), "the cursor is gone: {shown}");
+    for setting in ["icanon", "isig", "echo ", "opost"] {
+        assert!(after.contains(setting) && !after.contains(&format!("-{setting}")), "{setting}: {after}");
+    }
+}
+
+#[test]
+fn q_keeps_what_was_measured_and_gives_the_terminal_back() {
+    test("q_keeps_what_was_measured_and_gives_the_terminal_back", || {
+        let (place, mut session) = long("live-q", "")?;
+        session.wait_for("measured");
+        session.press(b"q");
+        let shown = session.end();
+        given_back(&shown);
+        assert!(shown.contains("\x1b[38;5;"), "colours: {shown}");
+        let after = shown.split(LEAVE).nth(1).unwrap();
+        assert!(after.contains("status 1") && after.contains("rigel curve --resume run"), "{after}");
+        let run = journal::read(&place.0.join("run")).unwrap();
+        assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped]);
+        assert!(run.points[0].streams[0].total().done > 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent() {
+    test("ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent", || {
+        let (_place, mut session) = long("live-c", "NO_COLOR=1")?;
+        session.wait_for("measured");
+        // An arrow is no escape, and does nothing.
+        session.press(b"\x1b[A\x03\x03");
+        let shown = session.end();
+        given_back(&shown);
+        assert!(!shown.contains("\x1b[38;5;") && shown.contains("status 1"), "{shown}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_signal_and_an_error_give_the_terminal_back_too() {
+    test("a_signal_and_an_error_give_the_terminal_back_too", || {
+        let (place, session) = long("live-term", "")?;
+        session.wait_for("measured");
+        let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
+        need("kill", &["-s", "TERM", pid.trim()])?;
+        given_back(&session.end());
+
+        let session = Session::start(&place, "TERM=xterm", "curve missing --live --out none")?;
+        let shown = session.end();
+        assert!(shown.contains("status 2") && !shown.contains(ENTER), "{shown}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_model_is_shown_point_by_point() {
+    test("a_model_is_shown_point_by_point", || {
+        let place = Place::new("live-sim");
+        let session = Session::start(&place, "TERM=xterm", "curve sim:8,100us --seed 1 --live --out run")?;
+        let shown = session.end();
+        given_back(&shown);
+        assert!(shown.contains("status 0"), "{shown}");
+        Ok(())
+    });
+}
+
+#[test]
+fn without_a_terminal_it_says_why_and_goes_on_by_lines() {
+    let place = Place::new("live-none");
+    let run = |line: &str| -> Output { common::rigel(&place, line).stdin(Stdio::null()).output().unwrap() };
+    let output = run("curve sim:8,100us --seed 1 --live --out run");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.starts_with("no live view: stderr is not a terminal; progress is told by lines\n"), "{said}");
+    assert!(said.contains("point 1 of") && !said.contains('\x1b'), "{said}");
+    for line in ["curve sim: --live --no-progress", "orion -run oltp --target sim: --live --no-progress"] {
+        let output = run(line);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("--no-progress") && said.contains("--live"), "{said}");
+    }
+}
