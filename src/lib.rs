@@ -15,6 +15,7 @@
 //! | [`engine`] | how one operation is executed |
 //! | [`drive`] | the loop: load, pacing, threads of one point |
 //! | [`record`] | what is kept: histograms, windows, coverage, the journal |
+//! | [`import`] | other tools' results, read from their files |
 //! | [`observe`] | facts and counters of the host |
 //! | [`server`] | a database server of Rigel's own |
 //! | [`analyse`] | what the records mean |
@@ -32,6 +33,7 @@ pub mod cli;
 pub mod clock;
 pub mod drive;
 pub mod engine;
+pub mod import;
 pub mod look;
 pub mod model;
 pub mod observe;

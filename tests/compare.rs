@@ -37,7 +37,7 @@ fn calibrate_for(point_most: Nanos, spec: SimSpec, seed: u64) -> Run {
         summaries.push(summarise_within(&record, Some(request.bound)));
         points.push(record);
     }
-    Run { header: header(spec, &request), points, cut: false }
+    Run { header: header(spec, &request), points, imported: Vec::new(), cut: false }
 }
 
 fn spec(text: &str) -> SimSpec {

@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Of `workload` an engine needs the generator of random numbers and what is written, never the mix.
     ("engine", &["model", "clock", "workload"]),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
+    ("import", &["model", "record"]),
     ("analyse", &["model", "record"]),
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
@@ -32,7 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look",
-            "report", "run", "serve",
+            "report", "run", "serve", "import",
         ],
     ),
     ("main", &["cli"]),

@@ -36,6 +36,8 @@ pub struct Subject<'a> {
     pub whole: bool,
     /// How often each doubt was raised, by name.
     pub doubts: BTreeMap<String, usize>,
+    /// The tool that measured it, if that was not Rigel.
+    pub imported: Option<String>,
 }
 
 /// The unit of a figure.
@@ -121,6 +123,9 @@ pub struct Comparison {
     pub incomplete: Vec<usize>,
     /// The doubts of each, by name, with how often each was raised.
     pub doubts: Vec<BTreeMap<String, usize>>,
+    /// Which of them another tool measured, and which: it tells less of the conditions, and has no intervals.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub imported: BTreeMap<usize, String>,
     /// Conditions that differ.
     pub conditions: Vec<Condition>,
     /// Figures of the runs as a whole.
@@ -143,6 +148,7 @@ pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison 
         started: subjects.iter().map(|subject| subject.header.started.clone()).collect(),
         incomplete: (0..subjects.len()).filter(|index| !subjects[*index].whole).collect(),
         doubts: subjects.iter().map(|subject| subject.doubts.clone()).collect(),
+        imported: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.imported.clone()?))).collect(),
         conditions: conditions(subjects),
         points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run)).collect(),
         verdicts: verdicts(&figures, subjects.len()),
@@ -223,10 +229,14 @@ fn greatest<'a>(found: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
 }
 
 fn iops((_, class): Found) -> Option<Figure> {
-    (class.done > 0).then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
+    let is_known = class.done > 0 || class.told.is_some() && class.iops > 0.0;
+    is_known.then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
 }
 
 fn mb_per_s((_, class): Found) -> Option<Figure> {
+    if let Some(told) = class.told {
+        return told.bytes_per_s.map(|bytes| Figure::unknown(bytes / 1e6));
+    }
     let scale = f64::from(class.io_bytes) / 1e6;
     let mean = class.confidence.map(|known| known.iops.scaled(scale));
     (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
@@ -253,6 +263,14 @@ impl Tail {
 
     /// Of this class. Its interval is told from the same windows as that of the rate, in as many batches.
     fn of(self, (_, class): Found) -> Option<Figure> {
+        if let Some(told) = class.told {
+            let value = match self {
+                Tail::P50 => told.p50_us,
+                Tail::P99 => told.p99_us,
+                Tail::P999 => told.p999_us,
+            };
+            return value.map(Figure::unknown);
+        }
         let (latency, known) = (class.latency?, class.confidence);
         let (value, interval) = match self {
             Tail::P50 => (latency.p50_us, known.and_then(|known| known.p50_us)),
@@ -354,7 +372,8 @@ fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
     points.sort_by_key(|point| (point.step, point.large, point.small));
     let mut found = Vec::new();
     for before in points {
-        let same = |point: &&PointSummary| point.coordinates() == before.coordinates();
+        let either_imported = subjects[0].imported.is_some() || subjects[run].imported.is_some();
+        let same = |point: &&PointSummary| is_same_load(before, point, either_imported);
         let Some(after) = subjects[run].points.iter().find(same) else { continue };
         for one in &before.classes {
             let Some(other) = after.classes.iter().find(|other| other.name == one.name) else { continue };
@@ -372,6 +391,12 @@ fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
         }
     }
     found
+}
+
+/// The same load. Other tools have another most in flight at an offered rate: met, it is the same load all the same.
+fn is_same_load(one: &PointSummary, other: &PointSummary, either_imported: bool) -> bool {
+    let is_rate = matches!(one.step, Step::Rate(_)) && one.step == other.step && one.large == other.large;
+    one.coordinates() == other.coordinates() || either_imported && is_rate
 }
 
 // ---- the verdict ----

@@ -74,6 +74,12 @@ const MOUNT: &str = "mount options";
 
 fn facts(subject: &Subject) -> Vec<Term> {
     let (header, host) = (subject.header, &subject.header.host);
+    if subject.imported.is_some() {
+        // Of the machine and the target another tool tells nothing that is known to mean the same.
+        let mut terms = subject.terms.clone();
+        terms.extend([Term::known("target", &header.facts.name), Term::known("engine", &header.engine.name)]);
+        return terms;
+    }
     let facts = &header.facts;
     let members = |of: fn(&VolumeMember) -> Option<String>| listed(facts.members.iter().filter_map(of));
     let devices = |of: fn(&BlockDevice) -> Option<String>| {

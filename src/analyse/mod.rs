@@ -19,6 +19,7 @@ mod fixed_work;
 mod honesty;
 mod host;
 mod host_shift;
+mod imported;
 mod knee;
 mod layers;
 mod least_squares;
@@ -51,6 +52,9 @@ pub use episodes::{Episode, SLOWDOWN};
 pub use fixed_work::CutRounds;
 pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix};
 pub use host_shift::{HostCounter, HostShift};
+pub use imported::{
+    ImportedSummary, LoadFigures, SeriesSummary, Told, imported, is_one_work, places, rounds, summaries,
+};
 pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};

@@ -4,6 +4,7 @@
 //! MiB 2^20.
 
 use super::confidence::{Confidence, Estimate, Within};
+use super::imported::Told;
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until};
@@ -96,6 +97,9 @@ pub struct ClassSummary {
     pub steady: Option<Steady>,
     /// Which blocks were touched.
     pub coverage: CoverageSummary,
+    /// What another tool tells of it; none of what Rigel measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
 }
 
 /// Response times in microseconds. A quantile lies within 0.4 % of the figure: half the width of a bucket.
@@ -280,6 +284,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         within: bound.map(|bound| Within::of(&total.response.histogram, unserved + total.failures(), bound)),
         steady: steady(&if open { response_spans(stream, record) } else { spans(stream, record) }),
         coverage: coverage(stream),
+        told: None,
         failed: total.failed,
     }
 }

@@ -3,6 +3,7 @@
 use super::output;
 use crate::analyse::{self, Condition, Subject};
 use crate::model::{Error, Ratio};
+use crate::record::imported::Figures;
 use crate::record::journal::{self, Run};
 use crate::report::comparison;
 use clap::Args;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     if let Some(nothing) = names.iter().enumerate().skip(1).find(|(run, _)| !found.has_common(*run)) {
         return Err(Error::asked(
             format!("{} and {} have no figure and no load in common", nothing.1, names[0]),
-            "compare runs of one verb that were asked for the same",
+            cure_of_nothing_in_common(&runs),
         ));
     }
     output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
@@ -65,6 +66,16 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
         ));
     }
     Ok(0)
+}
+
+/// What to do where nothing can be held against anything.
+fn cure_of_nothing_in_common(runs: &[Run]) -> &'static str {
+    let is_series = |run: &Run| run.imported.iter().any(|one| matches!(one.figures, Figures::Series(_)));
+    if runs.iter().any(is_series) {
+        "series over time are not compared: `rigel report` shows each of them"
+    } else {
+        "compare runs of one verb that were asked for the same"
+    }
 }
 
 /// A run against itself shows nothing, and is hardly meant.

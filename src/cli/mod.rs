@@ -10,6 +10,7 @@ mod compare;
 pub mod conf;
 mod curve;
 mod database;
+mod import;
 mod layers;
 mod live;
 mod measuring;
@@ -52,6 +53,7 @@ enum Verb {
     Layers(Box<layers::LayersArgs>),
     Soak(Box<soak::SoakArgs>),
     Check(check::CheckArgs),
+    Import(import::ImportArgs),
     Report(report::ReportArgs),
     Advise(advise::AdviseArgs),
     Compare(compare::CompareArgs),
@@ -100,6 +102,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
             Verb::Layers(args) => layers::run(&args),
             Verb::Soak(args) => soak::run(&args),
             Verb::Check(args) => check::run(&args),
+            Verb::Import(args) => import::run(&args),
             Verb::Report(args) => report::run(&args),
             Verb::Advise(args) => advise::run(&args),
             Verb::Compare(args) => compare::run(&args),

@@ -3,7 +3,7 @@
 use super::{orion, output, soak};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{self, calibration, curve, data, fio, layers, sql, table};
+use crate::report::{self, calibration, curve, data, fio, imported, layers, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         (Some(point), _) => fio::job(&run, point)?,
         (None, _) if args.json => data::json(&run),
         (None, Format::Text) => text(&run),
-        (None, Format::Csv) => data::csv(&run),
+        (None, Format::Csv) => imported::csv(&run).unwrap_or_else(|| data::csv(&run)),
         (None, Format::Json) => data::json(&run),
         (None, Format::Awr) => awr(&run)?,
         (None, Format::Orion) => orion::summary_again(&run)?,
@@ -88,6 +88,9 @@ impl ReportArgs {
 
 /// The report for people that the run's verb has.
 fn text(run: &Run) -> String {
+    if let Some(text) = imported::text(run) {
+        return text;
+    }
     let calibrated = calibration::of(run).map(|found| calibration::text(run, &found));
     let drawn = || {
         let found = curve::of(run)?;

@@ -4,7 +4,7 @@
 //! Comes out: the same, however the run ended: a last line that was cut off is dropped and said.
 //! The journal never changes a line that it has written.
 
-use super::{End, PointRecord};
+use super::{End, Imported, PointRecord};
 use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -13,6 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Version of the journal's format. Every version ever released is read.
 pub const FORMAT: u32 = 1;
+
+/// Version of the format of a journal that holds what other tools measured. Programs that know no such lines know no
+/// such version either, and say so, instead of calling the journal damaged.
+pub const FORMAT_IMPORTED: u32 = 2;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
@@ -64,6 +68,15 @@ pub struct EngineChoice {
 enum Line {
     Header(Box<Header>),
     Point(Box<PointRecord>),
+    Imported(Box<Imported>),
+}
+
+/// What a journal holds below its header.
+enum Entry {
+    /// A point that was measured.
+    Point(Box<PointRecord>),
+    /// What another tool measured.
+    Imported(Box<Imported>),
 }
 
 /// A journal that was read.
@@ -73,6 +86,8 @@ pub struct Run {
     pub header: Header,
     /// The points that ended, in the order they ran.
     pub points: Vec<PointRecord>,
+    /// What other tools measured, in the order it was read.
+    pub imported: Vec<Imported>,
     /// A last line was cut off and dropped: the run was killed while writing it.
     pub cut: bool,
 }
@@ -134,7 +149,7 @@ impl Journal {
     pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
         let mut points = Vec::new();
         let (journal, header, cut) = Self::reopen_each(directory, &mut |_, point| points.push(point))?;
-        Ok((journal, Run { header, points, cut }))
+        Ok((journal, Run { header, points, imported: Vec::new(), cut }))
     }
 
     /// The same for a journal of any length: every point that is there goes to `each`, and none is kept. Answers the
@@ -154,7 +169,7 @@ impl Journal {
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         // Read once nobody else can add to it any more.
         lock(&path, &file)?;
-        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(text), each)?;
+        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(text), &mut points_alone(each))?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
@@ -165,6 +180,14 @@ impl Journal {
     /// The disk is full or gone. What was written before stays readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
         self.append(&Line::Point(Box::new(record.clone())))
+    }
+
+    /// Adds what another tool measured and waits until it is on disk.
+    ///
+    /// # Errors
+    /// As [`Journal::point`].
+    pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
+        self.append(&Line::Imported(Box::new(imported.clone())))
     }
 
     fn append(&mut self, line: &Line) -> Result<(), Error> {
@@ -271,9 +294,12 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 /// # Errors
 /// The text is of a later format, or damaged anywhere but in its last line.
 pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
-    let mut points = Vec::new();
-    let Lines { header, cut, .. } = read_lines(path, text, &mut |_, point| points.push(point))?;
-    Ok(Run { header, points, cut })
+    let (mut points, mut imported) = (Vec::new(), Vec::new());
+    let Lines { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
+        Entry::Point(point) => points.push(*point),
+        Entry::Imported(told) => imported.push(*told),
+    })?;
+    Ok(Run { header, points, imported, cut })
 }
 
 /// Reads the journal of the run in `path` point by point, so that a journal of any length takes no more memory than one
@@ -284,8 +310,17 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
 pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
     let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-    let Lines { header, cut, .. } = read_lines(&path, BufReader::new(file), each)?;
+    let Lines { header, cut, .. } = read_lines(&path, BufReader::new(file), &mut points_alone(each))?;
     Ok((header, cut))
+}
+
+/// Gives the points to `each`, and passes over all else.
+fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
+    |header, entry| {
+        if let Entry::Point(point) = entry {
+            each(header, *point);
+        }
+    }
 }
 
 /// The header of the run in `path` alone: what it is, whatever its length.
@@ -312,8 +347,8 @@ struct Lines {
     cut: bool,
 }
 
-/// Gives every point to `each`, with the header before it.
-fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<Lines, Error> {
+/// Gives every line below the header to `each`, with the header before it.
+fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header, Entry)) -> Result<Lines, Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::asked(
@@ -337,13 +372,18 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut Each) -> Result<Li
         }
         whole += line.len() as u64;
         check_format(path, &line)?;
-        match serde_json::from_slice(&line).map_err(|error| damaged(number, &error.to_string()))? {
-            Line::Header(first) if header.is_none() => header = Some(*first),
+        let entry = match serde_json::from_slice(&line).map_err(|error| damaged(number, &error.to_string()))? {
+            Line::Header(first) if header.is_none() => {
+                header = Some(*first);
+                continue;
+            }
             Line::Header(_) => return Err(damaged(number, "a second header")),
-            Line::Point(point) => match &header {
-                Some(header) => each(header, *point),
-                None => return Err(damaged(number, "a point before the header")),
-            },
+            Line::Point(point) => Entry::Point(point),
+            Line::Imported(imported) => Entry::Imported(imported),
+        };
+        match &header {
+            Some(header) => each(header, entry),
+            None => return Err(damaged(number, "a point before the header")),
         }
     }
     let header = header.ok_or_else(|| {
@@ -366,8 +406,8 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
         format: u32,
     }
     match serde_json::from_slice::<Only>(line) {
-        Ok(Only { header: Format { format } }) if format > FORMAT => Err(Error::asked(
-            format!("'{}' has format {format}, and this program reads up to {FORMAT}", path.display()),
+        Ok(Only { header: Format { format } }) if format > FORMAT_IMPORTED => Err(Error::asked(
+            format!("'{}' has format {format}, and this program reads up to {FORMAT_IMPORTED}", path.display()),
             "read it with the version that wrote it, or a later one",
         )),
         _ => Ok(()),

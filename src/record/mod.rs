@@ -5,9 +5,11 @@
 
 pub mod coverage;
 pub mod histogram;
+pub mod imported;
 pub mod journal;
 mod recording;
 
 pub use coverage::{Coverage, CoverageMap};
 pub use histogram::{Band, Histogram};
+pub use imported::Imported;
 pub use recording::{End, KindRecord, Latencies, PointRecord, Recorder, Seconds, StreamRecord, Times, WINDOW, Window};

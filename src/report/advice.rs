@@ -190,7 +190,7 @@ mod tests {
     fn settings_are_told_as_the_golden_file_has_them() {
         let (found, mut header) = (advice_example::example(), advice_example::header());
         header.findings.push(Finding::doubt("scheduler", "", ""));
-        let run = Run { header, points: Vec::new(), cut: false };
+        let run = Run { header, points: Vec::new(), imported: Vec::new(), cut: false };
         let text = text(&run, &found, &Product::ALL);
         let long = text.lines().find(|line| line.chars().count() > 100);
         assert_eq!(long, None);

@@ -32,6 +32,9 @@ const WIDTH: usize = 120;
 #[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let header = &run.header;
+    if !run.imported.is_empty() {
+        return super::imported::subject(name, run);
+    }
     let search = Search::of(&header.plan);
     let bound = search.as_ref().and_then(Search::bound);
     let records = run.latest();
@@ -60,6 +63,7 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         whole: ended && through,
         points,
         doubts,
+        imported: None,
     }
 }
 
@@ -182,6 +186,13 @@ fn conditions(comparison: &Comparison) -> String {
 /// Runs that are not whole, and what is doubtful about them.
 fn reserves(comparison: &Comparison) -> String {
     let mut text = String::new();
+    for (run, tool) in &comparison.imported {
+        text.push_str(&wrapped(&format!(
+            "{} was measured by {tool}: what it does not tell of host, target and size of the target is not compared, and \
+             without intervals nobody can say which differences are chance",
+            comparison.names[*run]
+        )));
+    }
     for (run, name) in comparison.names.iter().enumerate() {
         if comparison.incomplete.contains(&run) {
             let _ = writeln!(text, "{name} is not whole: it was stopped, or a point broke; what there is, is compared");

@@ -2,7 +2,9 @@
 
 use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
-use crate::analyse::{Calibration, ClassSummary, CurveResult, Interval, LayersResult, PointSummary, summarise};
+use crate::analyse::{
+    Calibration, ClassSummary, CurveResult, ImportedSummary, Interval, LayersResult, PointSummary, summarise,
+};
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::Run;
 use serde::Serialize;
@@ -29,6 +31,9 @@ struct Report<'a> {
     /// Of a run by `layers`: what each of them cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<LayersResult>,
+    /// Of a run by `import`: what other tools measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    imported: Vec<ImportedSummary>,
     findings: Vec<Finding>,
 }
 
@@ -64,6 +69,7 @@ pub fn json(run: &Run) -> String {
         calibration,
         curve,
         layers,
+        imported: super::imported::of(run),
         findings,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");

@@ -13,6 +13,7 @@ pub mod fio;
 #[cfg(test)]
 pub(crate) mod golden;
 pub mod html;
+pub mod imported;
 pub mod layers;
 pub mod openmetrics;
 pub mod soak;

@@ -27,7 +27,7 @@ pub(in crate::cli) fn resume(directory: &Path, args: &MeasuringArgs, ended: &mut
     if cut {
         remark("the journal's last line was cut off: its round is lost\n");
     }
-    let job = job_again(directory, args, journal, Run { header, points: Vec::new(), cut })?;
+    let job = job_again(directory, args, journal, Run { header, points: Vec::new(), imported: Vec::new(), cut })?;
     Ok((job, last))
 }
 
@@ -73,7 +73,7 @@ fn prepare_and_measure(
         bench.findings.append(&mut job.findings);
         let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
         let journal = Journal::create(&job.directory, &header)?;
-        (Some(bench), journal, Run { header, points: Vec::new(), cut: false })
+        (Some(bench), journal, Run { header, points: Vec::new(), imported: Vec::new(), cut: false })
     };
     ended(&run.header, None);
     let began: Moment = run.header.started.parse()?;

@@ -1,0 +1,16 @@
+//! Whatever stands in a file, it is some tool's results or refused; and what is read can be reported.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rigel::analyse::{imported, summaries};
+use rigel::import::{Format, Source, read, table::Columns};
+
+fuzz_target!(|text: &str| {
+    for format in Format::ALL.map(Some).into_iter().chain([None]) {
+        let source = Source { name: "t_lat.csv", text };
+        for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
+            let _ = imported(&found);
+            let _ = summaries(&[found]);
+        }
+    }
+});

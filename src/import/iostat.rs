@@ -1,0 +1,362 @@
+//! `iostat -x -t` of sysstat 10, 11 and 12, as text or as JSON: a series for each device and column that showed
+//! something.
+//!
+//! A report's time is that of its end. The first report of a run counts from the boot and is left out, unless iostat
+//! has left it out itself (`-y`).
+
+use super::time::{Order, moment};
+use super::{Source, damaged, number, refuse_empty};
+use crate::model::{Error, Moment};
+use crate::record::Imported;
+use crate::record::imported::{Counted, Figures, Series};
+use serde_json::Value;
+
+/// The columns that are kept, in the words of any version, each with its unit. Sizes of requests follow from rates, and
+/// `svctm` was never right.
+const COLUMNS: &[(&str, &str)] = &[
+    ("tps", "/s"),
+    ("r/s", "/s"),
+    ("w/s", "/s"),
+    ("kB/s", "kB/s"),
+    ("rkB/s", "kB/s"),
+    ("wkB/s", "kB/s"),
+    ("MB/s", "MB/s"),
+    ("rMB/s", "MB/s"),
+    ("wMB/s", "MB/s"),
+    ("rsec/s", "sectors/s"),
+    ("wsec/s", "sectors/s"),
+    ("await", "ms"),
+    ("r_await", "ms"),
+    ("w_await", "ms"),
+    ("avgqu-sz", ""),
+    ("aqu-sz", ""),
+    ("%util", "%"),
+];
+
+/// The columns of the CPU that are kept.
+const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
+
+/// One report.
+#[derive(Debug, Default)]
+struct Report {
+    line: usize,
+    time: String,
+    /// Device or `cpu`, column, value.
+    figures: Vec<(String, String, f64)>,
+}
+
+/// Everything in a file.
+#[derive(Debug, Default)]
+struct Found {
+    host: Vec<(String, String)>,
+    /// The date of the first line, for reports that have only a time of day.
+    date: String,
+    reports: Vec<Report>,
+    /// The first report is of an interval like the others.
+    is_first_whole: bool,
+}
+
+/// True if iostat wrote `text`.
+#[must_use]
+pub fn is_like(text: &str) -> bool {
+    let is_head = |line: &str| line.starts_with("Device") && (line.contains("%util") || line.contains("tps"));
+    is_json(text) || text.lines().any(|line| is_head(line) || line.trim_end().ends_with(" Device"))
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{') && text.contains("\"sysstat\"")
+}
+
+/// Reads what iostat wrote.
+///
+/// # Errors
+/// There are no times in it, or a line does not hold what its head says.
+pub fn read(source: Source) -> Result<Imported, Error> {
+    let name = source.name;
+    let found = if is_json(source.text) { json(source)? } else { text(source)? };
+    if found.reports.is_empty() {
+        return Err(Error::failed(
+            format!("'{name}' holds no report of iostat -x"),
+            "record with iostat -x -t SECONDS, as text or with -o JSON",
+        ));
+    }
+    let times: Vec<String> = found.reports.iter().map(|report| with_date(&report.time, &found.date)).collect();
+    let (order, is_shown) = Order::of(times.iter().map(String::as_str));
+    let mut moments = Vec::new();
+    for (report, time) in found.reports.iter().zip(&times) {
+        let why =
+            if report.time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
+        let cure = "record with -t; S_TIME_FORMAT=ISO in its environment makes iostat write times that everybody reads";
+        moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, cure))?);
+    }
+    let mut notes =
+        vec!["times are those of the ends of reports; each sample begins where the one before it ended".into()];
+    if !is_shown {
+        notes.push("no date shows whether its month or its day comes first: the month is taken to".into());
+    }
+    if !times.iter().any(|time| time.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-']))) {
+        notes.push("times tell no offset from UTC: they are shown as written".into());
+    }
+    let skip = usize::from(!found.is_first_whole);
+    if skip == 1 {
+        notes.push("the first report counts from the boot and is left out".into());
+    }
+    let series = series(&found.reports, &moments, skip);
+    if series.is_empty() && found.reports.len() <= skip {
+        return Err(Error::failed(
+            format!("'{name}' holds one report, which counts from the boot and tells nothing of a time"),
+            "record more than one: iostat -x -t 10 360",
+        ));
+    }
+    let idle = idle_devices(&found.reports[skip..]);
+    if idle > 0 {
+        notes.push(format!("{idle} devices did nothing and are left out"));
+    }
+    let sources = vec![name.to_string()];
+    let (tool, figures) = ("iostat".to_string(), Figures::Series(series));
+    refuse_empty(name, Imported { sources, tool, version: None, told: found.host, notes, figures })
+}
+
+/// A time of day alone with the date of the first line.
+fn with_date(time: &str, date: &str) -> String {
+    let has_date =
+        time.contains(['/', '-']) || time.split(' ').next().is_some_and(|word| word.matches('.').count() > 1);
+    if has_date || time.is_empty() { time.to_string() } else { format!("{date} {time}") }
+}
+
+fn idle_devices(reports: &[Report]) -> usize {
+    let mut names: Vec<(&str, bool)> = Vec::new();
+    for (device, _, value) in reports.iter().flat_map(|report| &report.figures) {
+        match names.iter_mut().find(|(name, _)| name == device) {
+            Some((_, busy)) => *busy |= *value > 0.0,
+            None => names.push((device, *value > 0.0)),
+        }
+    }
+    names.iter().filter(|(_, busy)| !busy).count()
+}
+
+/// A series for each device and column that showed something, from the report `skip` on.
+fn series(reports: &[Report], moments: &[Moment], skip: usize) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    for (at, report) in reports.iter().enumerate().skip(skip) {
+        // Of a first report that is whole, the interval is that of the second.
+        let before = at.checked_sub(1).map(|before| moments[at].since(moments[before]));
+        let after = || Some(moments.get(at + 1)?.since(moments[at]));
+        let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
+        let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
+        for (device, column, value) in &report.figures {
+            let name = format!("{device} {column}");
+            let place = series.iter().position(|one| one.name == name).unwrap_or_else(|| {
+                let unit = COLUMNS.iter().find(|(of, _)| of == column).map_or("%", |(_, unit)| *unit);
+                series.push(Series { name, unit: unit.into(), samples: Vec::new() });
+                series.len() - 1
+            });
+            let seconds = seconds.map(|seconds| seconds as f64);
+            series[place].samples.push(Counted { begin, seconds, value: Some(*value), count: None });
+        }
+    }
+    series.retain(|one| one.samples.iter().any(|sample| sample.value != Some(0.0)));
+    series
+}
+
+/// Which section of a report the lines are of.
+enum Section {
+    None,
+    Cpu(Vec<String>),
+    Devices(Vec<String>),
+}
+
+fn text(source: Source) -> Result<Found, Error> {
+    let mut found = Found::default();
+    let mut section = Section::None;
+    let (mut blank, mut time) = (0, (0, String::new()));
+    for (at, line) in source.text.lines().enumerate() {
+        let line = line.trim_end();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(first) = words.first() else {
+            section = Section::None;
+            blank += 1;
+            continue;
+        };
+        if *first == "Linux" && line.contains('(') {
+            found.host = host(line);
+            found.date = words
+                .iter()
+                .find(|word| moment(word, Order::DayFirst).or(moment(word, Order::MonthFirst)).is_some())
+                .map_or_else(String::new, |w| (*w).into());
+            blank = 0;
+        } else if *first == "avg-cpu:" {
+            begin(&mut found, &mut time, at + 1, blank);
+            section = Section::Cpu(words[1..].iter().map(|word| word.trim_start_matches('%').to_string()).collect());
+        } else if first.trim_end_matches(':') == "Device" {
+            begin(&mut found, &mut time, at + 1, blank);
+            section = Section::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
+        } else if words.last() == Some(&"Device") {
+            let cure = "record without -h, which is for reading by people";
+            return Err(damaged(source.name, at + 1, "is a head of iostat -h, whose figures are rounded", cure));
+        } else if let Section::Cpu(columns) | Section::Devices(columns) = &section {
+            let (who, values) = match section {
+                Section::Cpu(_) => ("cpu", &words[..]),
+                _ => (*first, &words[1..]),
+            };
+            figures(source.name, at + 1, who, columns, values, &mut found)?;
+        } else {
+            time = (at + 1, line.trim_start_matches("Time: ").to_string());
+        }
+    }
+    Ok(found)
+}
+
+/// A head begins a report, unless it is of the report that its CPUs have begun.
+fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: usize) {
+    let is_begun = found.reports.last().is_some_and(|report| {
+        // Without a new time, devices belong to the CPUs above them.
+        time.1.is_empty() && !report.time.is_empty()
+            || report.figures.iter().all(|(who, ..)| who == "cpu") && time.1.is_empty()
+    });
+    if !is_begun {
+        if found.reports.is_empty() {
+            // Two empty lines below the first stand where -y left the first report out.
+            found.is_first_whole = blank >= 2;
+        }
+        let (at, text) = std::mem::take(time);
+        found.reports.push(Report { line: if at > 0 { at } else { line }, time: text, figures: Vec::new() });
+    }
+}
+
+fn figures(
+    name: &str,
+    line: usize,
+    who: &str,
+    columns: &[String],
+    values: &[&str],
+    found: &mut Found,
+) -> Result<(), Error> {
+    const CURE: &str = "the lines before it are whole; cut the file there to read them";
+    if values.len() != columns.len() {
+        let why = format!("{who} has {} values below {} columns", values.len(), columns.len());
+        return Err(damaged(name, line, &why, CURE));
+    }
+    for (column, value) in columns.iter().zip(values) {
+        let value =
+            number(value, true).ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), CURE))?;
+        if who == "cpu" && CPU.contains(&column.as_str()) || COLUMNS.iter().any(|(known, _)| known == column) {
+            let column = if who == "cpu" { format!("%{column}") } else { column.clone() };
+            if let Some(report) = found.reports.last_mut() {
+                report.figures.push((who.to_string(), column, value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, with tabs between.
+fn host(line: &str) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    let mut words = line.split_whitespace().skip(1);
+    told.extend(words.next().map(|kernel| ("kernel".to_string(), kernel.to_string())));
+    let inside = |text: &str| text.trim_matches(['(', ')']).to_string();
+    told.extend(words.next().map(|name| ("host".to_string(), inside(name))));
+    let cpus = line.rsplit('(').next().and_then(|rest| rest.strip_suffix(" CPU)"));
+    told.extend(cpus.map(|cpus| ("CPUs".to_string(), cpus.to_string())));
+    told
+}
+
+fn json(source: Source) -> Result<Found, Error> {
+    let whole: Value = serde_json::from_str(source.text).map_err(|error| {
+        let cut = error.is_eof();
+        let why = if cut { "the JSON is cut short here".to_string() } else { error.to_string() };
+        damaged(source.name, error.line(), &why, "end iostat by Ctrl-C (SIGINT), which completes the file")
+    })?;
+    let mut found = Found::default();
+    let host = &whole["sysstat"]["hosts"][0];
+    for (name, key) in [("kernel", "release"), ("host", "nodename"), ("CPUs", "number-of-cpus")] {
+        let value = &host[key];
+        let text = value.as_str().map(str::to_string).or_else(|| value.as_u64().map(|value| value.to_string()));
+        found.host.extend(text.map(|text| (name.to_string(), text)));
+    }
+    found.date = host["date"].as_str().unwrap_or("").into();
+    for statistic in host["statistics"].as_array().into_iter().flatten() {
+        let mut report =
+            Report { line: 1, time: statistic["timestamp"].as_str().unwrap_or("").into(), figures: Vec::new() };
+        for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
+            if let (true, Some(value)) = (CPU.contains(&key.as_str()), value.as_f64()) {
+                report.figures.push(("cpu".into(), format!("%{key}"), value));
+            }
+        }
+        for disk in statistic["disk"].as_array().into_iter().flatten() {
+            let Some(device) = disk["disk_device"].as_str() else { continue };
+            for (column, _) in COLUMNS {
+                let value = disk.get(*column).or_else(|| disk.get(column.trim_start_matches('%')));
+                if let Some(value) = value.and_then(Value::as_f64) {
+                    report.figures.push((device.into(), (*column).into(), value));
+                }
+            }
+        }
+        found.reports.push(report);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series_of(text: &str) -> (Imported, Vec<Series>) {
+        let found = read(Source { name: "f.txt", text }).unwrap();
+        let Figures::Series(series) = found.figures.clone() else { unreachable!("iostat has series") };
+        (found, series)
+    }
+
+    fn named<'a>(series: &'a [Series], name: &str) -> &'a Series {
+        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+        series.iter().find(|one| one.name == name).unwrap_or_else(|| panic!("{name} is not in {names:?}"))
+    }
+
+    #[test]
+    fn reports_of_sysstat_12_are_series() {
+        let (found, series) = series_of(include_str!("../../tests/imports/iostat_iso.txt"));
+        let reads = named(&series, "vda r/s");
+        assert_eq!((reads.unit.as_str(), reads.samples.len()), ("/s", 2));
+        assert_eq!(reads.samples[0].begin.to_string(), "2026-11-21T15:43:19+00:00");
+        assert_eq!(reads.samples[0].seconds, Some(1.0));
+        named(&series, "cpu %steal");
+        assert!(found.told.contains(&("host".into(), "vm".into())), "{:?}", found.told);
+        assert!(series.iter().all(|one| !one.name.starts_with("loop0")));
+    }
+
+    #[test]
+    fn the_columns_and_times_of_older_versions_are_read() {
+        let (_, series) = series_of(include_str!("../../tests/imports/iostat_10.txt"));
+        let queue = named(&series, "sda avgqu-sz");
+        assert_eq!(queue.samples.iter().map(|sample| sample.value).collect::<Vec<_>>(), [Some(7.91), Some(8.02)]);
+        assert_eq!(queue.samples[0].begin.to_string(), "2016-04-23T22:17:05+00:00");
+        let (_, series) = series_of(include_str!("../../tests/imports/iostat_11.txt"));
+        assert_eq!(named(&series, "nvme0n1 aqu-sz").samples[0].value, Some(31.52));
+    }
+
+    #[test]
+    fn json_tells_the_same_as_text() {
+        let (found, series) = series_of(include_str!("../../tests/imports/iostat.json"));
+        assert_eq!(named(&series, "vda r/s").samples[0].value, Some(30.69));
+        assert!(found.told.contains(&("CPUs".into(), "2".into())), "{:?}", found.told);
+    }
+
+    #[test]
+    fn what_cannot_be_read_names_line_and_cure() {
+        let whole = include_str!("../../tests/imports/iostat_iso.txt");
+        let cut = &whole[..whole.rfind("vda").unwrap() + 40];
+        let json = include_str!("../../tests/imports/iostat.json");
+        let is_kept = |line: &&str| !line.starts_with("2026");
+        let without = whole.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
+        for (text, part) in [
+            (cut, "below 22 columns"),
+            (&json[..json.len() / 2], "the JSON is cut short here"),
+            (&without, "a report without a time"),
+            ("     r/s     rkB/s Device\n", "a head of iostat -h"),
+        ] {
+            let said = read(Source { name: "f.txt", text }).unwrap_err().to_string();
+            assert!(said.contains(part) && said.contains("cure: "), "{said}");
+        }
+    }
+}

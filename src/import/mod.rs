@@ -1,0 +1,186 @@
+//! Other tools' results, read from the text of their files.
+//!
+//! Goes in: the names and texts of files. Comes out: what they tell, as facts for the journal, or an error that names
+//! file and line. Pure: it opens nothing. No text makes it panic.
+
+pub mod fio;
+pub mod iostat;
+pub mod orion;
+pub mod table;
+pub mod time;
+
+use crate::model::Error;
+use crate::record::Imported;
+use crate::record::imported::Figures;
+
+/// A file that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What it holds.
+    pub text: &'a str,
+}
+
+/// Which tool wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// fio's JSON, normal or json+.
+    Fio,
+    /// Orion's csv files and its summary.
+    Orion,
+    /// `iostat -x -t`, as text or JSON.
+    Iostat,
+    /// Lines of a time and values.
+    Csv,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Fio, Format::Orion, Format::Iostat, Format::Csv];
+
+    /// The word by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Fio => "fio",
+            Format::Orion => "orion",
+            Format::Iostat => "iostat",
+            Format::Csv => "csv",
+        }
+    }
+}
+
+/// Reads `sources`, each by its content, or all as `format`. Files of one Orion run become one.
+///
+/// # Errors
+/// A file is of no format that is known, or is damaged or cut short.
+pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
+    let mut found = Vec::new();
+    let mut of_orion: Vec<Source> = Vec::new();
+    for source in sources {
+        match format.map_or_else(|| recognise(*source, columns), Ok)? {
+            Format::Fio => found.push(fio::read(*source)?),
+            Format::Iostat => found.push(iostat::read(*source)?),
+            Format::Csv => found.push(table::read(*source, columns)?),
+            Format::Orion => of_orion.push(*source),
+        }
+    }
+    found.extend(orion::read(&of_orion)?);
+    Ok(found)
+}
+
+/// Which tool wrote a file, by what it holds.
+///
+/// # Errors
+/// Nothing that is looked for is in it.
+pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Error> {
+    let text = source.text;
+    if text.trim().is_empty() {
+        return Err(Error::asked(format!("'{}' is empty", source.name), "name a file with results in it"));
+    }
+    if fio::is_like(text) {
+        Ok(Format::Fio)
+    } else if orion::is_like(text) {
+        Ok(Format::Orion)
+    } else if iostat::is_like(text) {
+        Ok(Format::Iostat)
+    } else if table::is_like(text, columns) {
+        Ok(Format::Csv)
+    } else {
+        Err(Error::asked(
+            format!(
+                "'{}' is in no format that is read: there is no `\"fio version\"` of fio's JSON in it, no `Large/Small` or \
+                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines of a time and a number",
+                source.name
+            ),
+            "write fio's results with --output-format=json+; say --format fio, orion, iostat or csv to learn what is \
+             missing; of a csv name the columns by --time and --value",
+        ))
+    }
+}
+
+/// What of the figures is of no use to anybody: a source that tells of nothing.
+fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
+    let is_empty = match &found.figures {
+        Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
+        Figures::Series(series) => series.iter().all(|series| series.samples.is_empty()),
+    };
+    if is_empty {
+        return Err(Error::failed(
+            format!("'{name}' holds no figures: {} wrote its frame and nothing in it", found.tool),
+            "see that the tool ran to its end and did some I/O",
+        ));
+    }
+    Ok(found)
+}
+
+/// A file that is what it should be, but for one place.
+fn damaged(name: &str, line: usize, why: &str, cure: &str) -> Error {
+    Error::failed(format!("'{name}' line {line}: {why}"), cure)
+}
+
+/// A number as tools write it; with a decimal comma where `comma` says so. Not `inf` nor `nan`.
+fn number(text: &str, comma: bool) -> Option<f64> {
+    let text = text.trim();
+    let text = if comma { text.replace(',', ".") } else { text.to_string() };
+    text.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// The end of a path: what a source is called in a sentence.
+fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_no_result_says_what_was_looked_for() {
+        for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
+            let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
+            assert!(said.contains("'f' is ") && said.contains("cure: "), "{said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_a_parser(text in "(?s).{0,400}") {
+            for format in Format::ALL {
+                let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
+            }
+        }
+
+        /// Whatever is taken out of a real file or put into it, it is read or refused.
+        #[test]
+        fn no_damage_breaks_a_parser(which in 0..SAMPLES.len(), at in 0.0..1.0f64, cut in 0..60usize, put in ".{0,9}") {
+            let text = SAMPLES[which];
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
+            let place = |share: f64| {
+                let at = (share * text.len() as f64) as usize;
+                (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+            };
+            let from = place(at);
+            let to = place(((from + cut) as f64 / text.len() as f64).min(1.0)).max(from);
+            for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
+                let _ = read(&[Source { name: "f", text: &text }], None, &table::Columns::default());
+                for format in Format::ALL {
+                    let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
+                }
+            }
+        }
+    }
+
+    const SAMPLES: [&str; 8] = [
+        include_str!("../../tests/imports/fio_depth8_plus.json"),
+        include_str!("../../tests/imports/fio_each.json"),
+        include_str!("../../tests/imports/iostat_iso.txt"),
+        include_str!("../../tests/imports/iostat_10.txt"),
+        include_str!("../../tests/imports/iostat.json"),
+        include_str!("../../tests/golden/classic/simple_summary.txt"),
+        include_str!("../../tests/golden/classic/simple_iops.csv"),
+        include_str!("../../docs/examples/cloud-day.csv"),
+    ];
+}

@@ -1,0 +1,427 @@
+//! What other tools measured, as text and as csv, and as a run that can be compared.
+//!
+//! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
+
+use crate::analyse::{ImportedSummary, LoadFigures, SeriesSummary, Subject, Term, imported, summaries};
+use crate::model::{Bytes, Moment, Nanos, Ratio};
+use crate::record::imported::{Figures, LoadPoint, ToldLoad};
+use crate::record::journal::Run;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Columns of the text.
+const WIDTH: usize = 120;
+/// Share by which outstanding operations may differ from Little's law before it is worth a word. fio's means leave out
+/// what goes on between the end of one operation and the beginning of the next.
+const LITTLE_TOLERANCE: f64 = 0.15;
+/// Series that are told one by one; iostat has hundreds.
+const SERIES_MAX: usize = 60;
+
+/// What was imported, summed up, in the order it was read.
+#[must_use]
+pub fn of(run: &Run) -> Vec<ImportedSummary> {
+    run.imported.iter().map(imported).collect()
+}
+
+/// The report for people; none of a run that Rigel measured.
+#[must_use]
+pub fn text(run: &Run) -> Option<String> {
+    if run.imported.is_empty() {
+        return None;
+    }
+    let mut text = String::new();
+    for found in of(run) {
+        text.push_str(&heading(&found));
+        if !found.loads.is_empty() {
+            text.push_str(&loads(&found.loads));
+            text.push_str(&wrapped("not told", &not_told(&found)));
+        }
+        if !found.series.is_empty() {
+            text.push_str(&series(&found.series));
+        }
+        for note in &found.notes {
+            text.push_str(&wrapped("note", note));
+        }
+        for note in doubts(&found) {
+            text.push_str(&wrapped("doubt", &note));
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "imported {} by Rigel {}; nothing here was measured by it",
+        run.header.started, run.header.version
+    );
+    text.push_str(super::table::cut_off(run));
+    Some(text)
+}
+
+fn heading(found: &ImportedSummary) -> String {
+    let version = found.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
+    let mut text = wrapped(&format!("{}{version}", found.tool), &found.sources.join(", "));
+    for (name, value) in &found.told {
+        text.push_str(&wrapped(name, value));
+    }
+    text.push('\n');
+    text
+}
+
+/// `name: words`, over as many lines as it needs.
+fn wrapped(name: &str, words: &str) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    let (mut text, mut line) = (String::new(), format!("{name}:"));
+    for word in words.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.trim() != "" {
+            let _ = writeln!(text, "{line}");
+            line = " ".into();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
+
+fn loads(loads: &[LoadFigures]) -> String {
+    let label = loads.iter().map(|load| load.label.chars().count()).max().unwrap_or(0).clamp(3, 20);
+    let load = loads.iter().map(|load| load.load.chars().count()).max().unwrap_or(0).clamp(4, 26);
+    let mut text = format!(
+        "{:<label$} {:<load$} {:<5} {:>8} {:>9} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}  by Little\n",
+        "job", "load", "kind", "size", "IOPS", "MiB/s", "mean", "p50", "p99", "p99.9", "max"
+    );
+    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), |us| Nanos::from_micros_f64(us).to_string());
+    for one in loads {
+        let number = |value: Option<f64>, decimals: usize| {
+            value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
+        };
+        let size = one.io_bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes.into()).to_string());
+        let [mean, p50, p99, p999, max] = [one.mean_us, one.p50_us, one.p99_us, one.p999_us, one.max_us].map(time);
+        let _ = writeln!(
+            text,
+            "{:<label$} {:<load$} {:<5} {size:>8} {:>9} {:>8} {mean:>7} {p50:>7} {p99:>7} {p999:>7} {max:>7}  {}",
+            shortened(&one.label, label),
+            shortened(&one.load, load),
+            one.kind,
+            number(one.iops, 0),
+            number(one.mib_per_s, 1),
+            number(one.littles_law, 2)
+        );
+    }
+    text + "by Little: operations outstanding, reckoned from IOPS and the mean\n"
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width { text.into() } else { text.chars().take(width - 1).chain(['…']).collect() }
+}
+
+/// What the tool does not tell of its loads.
+fn not_told(found: &ImportedSummary) -> String {
+    let tool = &found.tool;
+    let lacks = |of: fn(&LoadFigures) -> bool| found.loads.iter().any(of);
+    let mut parts = vec![format!(
+        "{tool} tells no seconds one by one, so no interval of confidence and no steadiness; nor which blocks it touched"
+    )];
+    if lacks(|load| load.iops.is_some() && load.class != "large" && load.mean_us.is_none()) {
+        parts.push("of some loads it tells no latency".into());
+    }
+    if lacks(|load| load.mean_us.is_some() && load.p99_us.is_none()) {
+        parts.push("of some loads no percentiles".into());
+    }
+    if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
+        parts.push(
+            "percentiles are of completion (clat), without the time to submit: --lat_percentiles=1 has it in".into(),
+        );
+    }
+    parts.join("; ")
+}
+
+/// What the figures themselves make doubtful.
+fn doubts(found: &ImportedSummary) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for one in &found.loads {
+        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else { continue };
+        let is_part = found
+            .loads
+            .iter()
+            .any(|other| other.label == one.label && other.kind != one.kind && other.class == one.class);
+        if outstanding == 0 || is_part && one.kind != "mixed" {
+            continue;
+        }
+        let share = little / f64::from(outstanding);
+        if (share - 1.0).abs() > LITTLE_TOLERANCE {
+            doubts.push(format!(
+                "{}: {outstanding} were to be outstanding, and by Little's law {little:.2} were on average: the load was not what \
+                 its name says",
+                one.label
+            ));
+        }
+    }
+    doubts
+}
+
+fn series(series: &[SeriesSummary]) -> String {
+    let width = series.iter().map(|one| one.name.chars().count()).max().unwrap_or(0).clamp(6, 36);
+    let mut text = String::new();
+    if let (Some(begin), Some(end)) =
+        (series.iter().filter_map(|one| one.begin).min(), series.iter().filter_map(|one| one.end).max())
+    {
+        let _ = writeln!(text, "from {} to {}", begin.short(), end.short());
+    }
+    let _ = writeln!(
+        text,
+        "{:<width$} {:<9} {:>6} {:>11} {:>11} {:<18} {:>11} since",
+        "series", "unit", "n", "median", "least", "since", "greatest"
+    );
+    for one in series.iter().take(SERIES_MAX) {
+        let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), bare);
+        let extreme = |value: Option<(f64, Moment)>| {
+            (figure(value.map(|value| value.0)), value.map_or_else(String::new, |value| value.1.short()))
+        };
+        let ((least, least_at), (greatest, greatest_at)) = (extreme(one.least), extreme(one.greatest));
+        let _ = writeln!(
+            text,
+            "{:<width$} {:<9} {:>6} {:>11} {least:>11} {least_at:<18} {greatest:>11} {greatest_at}",
+            shortened(&one.name, width),
+            if one.unit.is_empty() { "-" } else { &one.unit },
+            one.samples.len(),
+            figure(one.median)
+        );
+    }
+    if series.len() > SERIES_MAX {
+        let _ = writeln!(text, "and {} more, told by --format csv and json", series.len() - SERIES_MAX);
+    }
+    text
+}
+
+/// Two decimals where they tell something.
+fn bare(value: f64) -> String {
+    if value.abs() >= 1000.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// The report as csv: of loads a line for each kind of each, of series a line for each sample. None of a run that Rigel
+/// measured. Columns are added at the end.
+#[must_use]
+pub fn csv(run: &Run) -> Option<String> {
+    if run.imported.is_empty() {
+        return None;
+    }
+    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+    let found = of(run);
+    let mut text = String::new();
+    if found.iter().any(|one| !one.loads.is_empty()) {
+        text.push_str(
+            "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
+             p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law\n",
+        );
+    }
+    for one in &found {
+        let source = quoted(one.sources.first().map_or("", String::as_str));
+        for load in &one.loads {
+            let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+            let words =
+                [&load.label, &load.load, load.like.as_ref().unwrap_or(&String::new()), &load.class, &load.kind]
+                    .map(|w| quoted(w));
+            let _ = write!(text, "{source},{},{},", one.tool, words.join(","));
+            let _ =
+                write!(text, "{},{},{},", whole(load.io_bytes.map(u64::from)), figure(load.seconds), whole(load.done));
+            let times = [
+                load.mean_us,
+                load.deviation_us,
+                load.min_us,
+                load.p50_us,
+                load.p90_us,
+                load.p99_us,
+                load.p999_us,
+                load.max_us,
+            ];
+            let figures = [load.iops, load.mib_per_s].into_iter().chain(times).map(figure);
+            let _ = write!(text, "{},", figures.collect::<Vec<_>>().join(","));
+            let _ = writeln!(text, "{},{}", load.quantiles_of.as_deref().unwrap_or(""), figure(load.littles_law));
+        }
+    }
+    if found.iter().any(|one| !one.series.is_empty()) {
+        text.push_str("source,tool,series,unit,begin,seconds,value,count\n");
+    }
+    for one in &found {
+        let source = quoted(one.sources.first().map_or("", String::as_str));
+        for series in &one.series {
+            for sample in &series.samples {
+                let figures = [sample.seconds, sample.value, sample.count].map(figure).join(",");
+                let (name, unit) = (quoted(&series.name), quoted(&series.unit));
+                let _ = writeln!(text, "{source},{},{name},{unit},{},{figures}", one.tool, sample.begin);
+            }
+        }
+    }
+    Some(text)
+}
+
+/// A field of a csv, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
+}
+
+/// What was imported, as a run that is compared with others.
+pub(super) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
+    let found = of(run);
+    let points: Vec<&LoadPoint> = run
+        .imported
+        .iter()
+        .flat_map(|one| match &one.figures {
+            Figures::Loads(points) => points.as_slice(),
+            Figures::Series(_) => &[],
+        })
+        .collect();
+    let mut doubts = BTreeMap::new();
+    let count: usize = found.iter().map(|one| self::doubts(one).len()).sum();
+    if count > 0 {
+        doubts.insert("little".to_string(), count);
+    }
+    let mut tools: Vec<String> = Vec::new();
+    for one in &found {
+        let tool = one.version.as_ref().map_or(one.tool.clone(), |version| format!("{} {version}", one.tool));
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    Subject {
+        name: name.into(),
+        header: &run.header,
+        terms: terms(&points),
+        points: summaries(&run.imported),
+        tolerance: 0.02,
+        whole: !run.cut,
+        doubts,
+        imported: Some(tools.join(" and ")),
+    }
+}
+
+/// What decides of what the figures are, as far as it is told and the same in all loads that it is of.
+fn terms(points: &[&LoadPoint]) -> Vec<Term> {
+    let mut terms = Vec::new();
+    let is_one = points.windows(2).all(|two| {
+        let size = |point: &LoadPoint| point.flows.first().and_then(|flow| flow.io_bytes);
+        let is_cell = matches!(two[0].load, ToldLoad::Cell { .. });
+        two[0].pattern == two[1].pattern
+            && two[0].writes_percent == two[1].writes_percent
+            && (is_cell || size(two[0]) == size(two[1]))
+    });
+    let size = |class: &str| {
+        let flows = points.iter().flat_map(|point| &point.flows);
+        let mut sizes: Vec<u32> = flows.filter(|flow| flow.class == class).filter_map(|flow| flow.io_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        if let [one] = sizes[..] { Some(Bytes(one.into())) } else { None }
+    };
+    let is_large_alone = is_one && size("small").is_none();
+    // A curve of large I/O is one of small I/O of that size, in our words.
+    let small = if is_large_alone { size("large").filter(|_| !is_matrix(points)) } else { size("small") };
+    terms.extend(small.map(|size| Term::defining("size of a small I/O", &size)));
+    if !is_large_alone || is_matrix(points) {
+        terms.extend(size("large").map(|size| Term::defining("size of a large I/O", &size)));
+    }
+    // Of several works each has its place among the loads, or none.
+    let first = points.first().filter(|_| is_one);
+    let share = first.and_then(|point| Ratio::from_percent(point.writes_percent?));
+    terms.extend(share.map(|share| Term::defining("share of writes", &share.exact())));
+    terms.extend(first.and_then(|point| Some(Term::defining("pattern", point.pattern.as_ref()?))));
+    terms
+}
+
+fn is_matrix(points: &[&LoadPoint]) -> bool {
+    points.iter().any(|point| matches!(point.load, ToldLoad::Cell { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{Judgement, compare};
+    use crate::import::{Source, read, table::Columns};
+    use crate::model::{Host, Layout, Target, TargetFacts};
+    use crate::record::journal::{EngineChoice, FORMAT_IMPORTED, Header};
+    use crate::report::{comparison, data, golden};
+
+    fn run(files: &[(&str, &str)]) -> Run {
+        let sources: Vec<Source> = files.iter().map(|(name, text)| Source { name, text }).collect();
+        let imported = read(&sources, None, &Columns::default()).unwrap();
+        let header = Header {
+            format: FORMAT_IMPORTED,
+            version: "0.1.0".into(),
+            started: "2026-01-02T03:04:05+00:00".into(),
+            command: vec!["import".into()],
+            target: Target::Paths { members: Vec::new(), layout: Layout::Concat },
+            engine: EngineChoice { name: imported[0].tool.clone(), buffered: false },
+            engine_about: String::new(),
+            points: Vec::new(),
+            plan: serde_json::json!({ "import": {} }),
+            host: Host::default(),
+            facts: TargetFacts { name: files[0].0.into(), ..TargetFacts::default() },
+            findings: Vec::new(),
+        };
+        Run { header, points: Vec::new(), imported, cut: false }
+    }
+
+    fn fio() -> Run {
+        let files = [
+            ("depth8.json", include_str!("../../tests/imports/fio_depth8_plus.json")),
+            ("each.json", include_str!("../../tests/imports/fio_each.json")),
+            ("mixed.json", include_str!("../../tests/imports/fio_mixed_lat.json")),
+            ("nolat.json", include_str!("../../tests/imports/fio_nolat.json")),
+        ];
+        run(&files)
+    }
+
+    fn series() -> Run {
+        let files = [
+            ("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv")),
+            ("iostat.txt", include_str!("../../tests/imports/iostat_iso.txt")),
+        ];
+        run(&files)
+    }
+
+    #[test]
+    fn reports_look_as_they_should() {
+        for (name, run) in [("fio", fio()), ("series", series())] {
+            golden::check(&format!("imported/{name}.txt"), &text(&run).unwrap());
+            golden::check(&format!("imported/{name}.csv"), &csv(&run).unwrap());
+        }
+    }
+
+    #[test]
+    fn json_has_what_was_imported() {
+        let report: serde_json::Value = serde_json::from_str(&data::json(&series())).unwrap();
+        assert_eq!(report["imported"][0]["series"][0]["samples"][0]["value"], 6272.0);
+        assert_eq!(report["imported"][0]["series"][0]["samples"][0]["begin"], "2016-04-23T10:17:00+00:00");
+        assert_eq!(report["points"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn two_imports_are_compared_without_a_verdict() {
+        let one = run(&[("depth8.json", include_str!("../../tests/imports/fio_depth8_plus.json"))]);
+        let slower = include_str!("../../tests/imports/fio_depth8_plus.json").replace("55479.76012", "27739.88006");
+        let other = run(&[("slower.json", slower.as_str())]);
+        let found = compare(&[comparison::subject("one", &one), comparison::subject("other", &other)], None);
+        let change = found.points[0].iops.unwrap();
+        assert!(
+            (change.ratio - 0.5).abs() < 1e-9 && change.judgement == Judgement::NotKnown && change.interval.is_none()
+        );
+        let said = comparison::text(&found);
+        assert!(
+            said.contains("other was measured by fio 3.33: what it does not tell") && said.contains("not known"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn orions_cells_are_compared_by_cell() {
+        let files = [
+            ("o_iops.csv", include_str!("../../tests/golden/classic/simple_iops.csv")),
+            ("o_mbps.csv", include_str!("../../tests/golden/classic/simple_mbps.csv")),
+            ("o_summary.txt", include_str!("../../tests/golden/classic/simple_summary.txt")),
+        ];
+        let (one, other) = (run(&files), run(&files));
+        let found = compare(&[comparison::subject("one", &one), comparison::subject("other", &other)], None);
+        assert_eq!(found.points.len(), 7);
+        assert!(found.conditions.is_empty() && found.figures.iter().any(|row| row.name == "max MB/s"));
+    }
+}
