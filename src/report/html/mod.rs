@@ -4,4 +4,6 @@
 //! [`page`]; how it looks is the business of the renderer.
 
 pub mod page;
-pub mod soak;
+mod render;
+
+pub use render::render;

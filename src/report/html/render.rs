@@ -1,0 +1,245 @@
+//! A page as one HTML file: all that is text is in it as text; charts are drawn by its script from data in it.
+//!
+//! Goes in: a [`Page`]. Comes out: HTML that loads nothing. Without its script it still says everything, because the
+//! figures of each chart stand below it as a table.
+
+mod escape;
+mod figures;
+mod heat;
+mod unit;
+
+use super::page::{Block, Chart, Headline, Page, Plot, Section, Table, Tone};
+use crate::model::{Finding, Severity};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("assets/rigel.css");
+const SCRIPT: &str = include_str!("assets/rigel.js");
+const CHARTS_STYLE: &str = include_str!("assets/uplot/uPlot.min.css");
+const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
+const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
+
+/// The page as one HTML file.
+#[must_use]
+pub fn render(page: &Page) -> String {
+    let title = escape::html(&page.title);
+    let sections: String = page.sections.iter().map(section).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"Rigel {version}\">\n\
+         <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n\
+         <style>\n{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#answer\">To the answer</a>\n\
+         <header>\n<h1>{heading}</h1>\n<button type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n\
+         <div class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n\
+         <footer><p>Made by Rigel {version} from the journal of the run. This file is whole: it loads nothing. \
+         Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT licence.</p></footer>\n\
+         <script>/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        version = env!("CARGO_PKG_VERSION"),
+        heading = escape::html(&page.heading),
+        contents = contents(&page.sections),
+        answer = answer(page),
+    )
+}
+
+fn contents(sections: &[Section]) -> String {
+    let link = |section: &Section| {
+        format!("<li><a href=\"#{}\">{}</a></li>", escape::id(&section.id), escape::html(&section.title))
+    };
+    let links: String = sections.iter().map(link).collect();
+    format!("<nav aria-label=\"Contents\"><ul><li><a href=\"#answer\">Answer</a></li>{links}</ul></nav>\n")
+}
+
+/// What a tone is called, and its sign.
+fn told(tone: Tone) -> (&'static str, &'static str, &'static str) {
+    match tone {
+        Tone::Good => ("good", "✓", "Good"),
+        Tone::Plain => ("plain", "•", "Result"),
+        Tone::Doubt => ("doubt", "?", "With care"),
+        Tone::Bad => ("bad", "✕", "Problem"),
+    }
+}
+
+fn answer(page: &Page) -> String {
+    let (class, sign, word) = told(page.answer.tone);
+    let figures: String = page.figures.iter().map(headline).collect();
+    let figures = if figures.is_empty() { figures } else { format!("<dl class=\"headlines\">{figures}</dl>\n") };
+    format!(
+        "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n\
+         <h2 id=\"answer-title\" class=\"unseen\">Answer</h2>\n\
+         <p class=\"answer {class}\"><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> {}</p>\n\
+         {figures}</section>\n",
+        escape::prose(&page.answer.sentence)
+    )
+}
+
+fn headline(figure: &Headline) -> String {
+    let optional = |class: &str, text: &str| {
+        if text.is_empty() { String::new() } else { format!("<dd class=\"{class}\">{}</dd>", escape::html(text)) }
+    };
+    let exact = if figure.exact.is_finite() { figure.exact.to_string() } else { String::new() };
+    format!(
+        "<div data-name=\"{}\" data-value=\"{exact}\"><dt>{}</dt><dd class=\"value\">{}</dd>{}{}</div>",
+        escape::html(&figure.name),
+        escape::html(&figure.label),
+        escape::html(&figure.value),
+        optional("interval", &figure.interval),
+        optional("note", &figure.note),
+    )
+}
+
+fn section(section: &Section) -> String {
+    let id = escape::id(&section.id);
+    let lead = if section.lead.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"lead\">{}</p>\n", escape::prose(&section.lead))
+    };
+    let blocks: String = section.blocks.iter().map(block).collect();
+    format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n{lead}{blocks}</section>\n",
+        escape::html(&section.title)
+    )
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Chart(chart) => figure(chart),
+        Block::Table(table) => whole_table(table),
+        Block::Findings(findings) => list(findings),
+        Block::Text(text) => format!("<p>{}</p>\n", escape::prose(text)),
+        Block::Code(code) => {
+            format!("<div class=\"code\"><pre tabindex=\"0\"><code>{}</code></pre></div>\n", escape::html(code))
+        }
+        Block::Beside(blocks) => {
+            let inside: String = blocks.iter().map(|one| format!("<div>{}</div>", self::block(one))).collect();
+            format!("<div class=\"beside\">{inside}</div>\n")
+        }
+    }
+}
+
+fn list(findings: &[Finding]) -> String {
+    let item = |finding: &Finding| {
+        let (class, sign, word) = match finding.severity {
+            Severity::Note => ("plain", "•", "Note"),
+            Severity::Doubt => ("doubt", "?", "Doubt"),
+            Severity::Refusal => ("bad", "✕", "Refusal"),
+        };
+        let cure = if finding.cure.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=\"cure\"><b>Cure</b> {}</p>", escape::prose(&finding.cure))
+        };
+        format!(
+            "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> \
+             {word}</span> <b>{}</b> {}</p>{cure}</li>\n",
+            escape::html(&finding.name),
+            escape::html(&finding.name),
+            escape::prose(&finding.what)
+        )
+    };
+    let items: String = findings.iter().map(item).collect();
+    format!("<ul class=\"findings\">{items}</ul>\n")
+}
+
+fn whole_table(table: &Table) -> String {
+    if table.folded {
+        let rows = table.rows.len();
+        let count = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+        return format!(
+            "<details><summary>{} <span class=\"count\">{count}</span></summary>{}</details>\n",
+            escape::html(&table.caption),
+            self::table(table, true)
+        );
+    }
+    self::table(table, false)
+}
+
+/// A table in a box of its own, which scrolls where the page is narrow. Its caption is hidden where a summary says it.
+fn table(table: &Table, captioned: bool) -> String {
+    let class = |column: usize| {
+        if table.columns.get(column).is_some_and(|column| column.is_number) { " class=\"number\"" } else { "" }
+    };
+    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\" role=\"region\"");
+    let _ = write!(html, " aria-label=\"{}\"><table>", escape::html(&table.caption));
+    if !table.caption.is_empty() {
+        let hidden = if captioned { " class=\"unseen\"" } else { "" };
+        let _ = write!(html, "<caption{hidden}>{}</caption>", escape::html(&table.caption));
+    }
+    html += "<thead><tr>";
+    for (index, column) in table.columns.iter().enumerate() {
+        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(index), escape::html(&column.name));
+    }
+    html += "</tr></thead><tbody>\n";
+    for row in &table.rows {
+        html += "<tr>";
+        for (index, text) in row.iter().enumerate() {
+            let text = escape::html(text);
+            html += &if index == 0 {
+                format!("<th scope=\"row\"{}>{text}</th>", class(index))
+            } else {
+                format!("<td{}>{text}</td>", class(index))
+            };
+        }
+        html += "</tr>\n";
+    }
+    html + "</tbody></table></div>\n"
+}
+
+fn figure(chart: &Chart) -> String {
+    let id = escape::id(&chart.id);
+    let title = escape::html(&chart.title);
+    let description = if chart.description.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}</p>", escape::prose(&chart.description))
+    };
+    let kind = match &chart.plot {
+        Plot::Lines(_) => "lines",
+        Plot::Stack { .. } => "stack",
+        Plot::Heat(_) => "heat",
+    };
+    let head = format!(
+        "<figure id=\"chart-{id}\" class=\"chart {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
+    );
+    let drawing = match &chart.plot {
+        // Its cells are its table too.
+        Plot::Heat(of) if of.written => return format!("{head}{}</figure>\n", written(of)),
+        Plot::Heat(of) => heat::legend(of),
+        _ => String::new(),
+    };
+    let mut data = figures::data(&chart.plot);
+    if kind == "heat" {
+        data["scale"] = heat::stops().into();
+    }
+    let label = escape::html(&format!("{}. {}", chart.title, chart.description));
+    format!(
+        "{head}<div class=\"plot\" role=\"img\" aria-label=\"{label}\"></div>{drawing}\n{}\
+         <script type=\"application/json\">{}</script>\n</figure>\n",
+        as_table(chart),
+        escape::json(&data)
+    )
+}
+
+fn written(of: &super::page::Heat) -> String {
+    format!(
+        "<p class=\"axis\">{} ↑</p>{}<p class=\"axis across\">{} →</p>{}",
+        escape::html(&of.y_label),
+        heat::grid(of),
+        escape::html(&of.x_label),
+        heat::legend(of)
+    )
+}
+
+fn as_table(chart: &Chart) -> String {
+    let (table, cut) = figures::table(&chart.title, &chart.plot);
+    let cut = cut.map(|cut| format!("<p>{}</p>", escape::html(&cut))).unwrap_or_default();
+    let marks: String =
+        figures::marks(&chart.plot).iter().map(|mark| format!("<li>{}</li>", escape::html(mark))).collect();
+    let marks = if marks.is_empty() { marks } else { format!("<p>Marked:</p><ul>{marks}</ul>") };
+    format!(
+        "<details class=\"figures\"><summary>Figures as a table</summary>{cut}{}{marks}</details>\n",
+        self::table(&table, true)
+    )
+}

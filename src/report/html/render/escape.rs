@@ -1,0 +1,73 @@
+//! Text that comes from elsewhere, made safe to stand in a page: in its text, in an attribute, in a script.
+
+use serde_json::Value;
+
+/// As text or between the double quotes of an attribute.
+pub(super) fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// As text of a paragraph, in which `code` between backquotes is set as such.
+pub(super) fn prose(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        // One of them has no partner.
+        return html(text);
+    }
+    let set = |(index, part): (usize, &&str)| {
+        if index % 2 == 0 { html(part) } else { format!("<code>{}</code>", html(part)) }
+    };
+    parts.iter().enumerate().map(set).collect()
+}
+
+/// As the value of an `id`, and of a link to it: letters, digits, `-` and `_`.
+pub(super) fn id(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
+}
+
+/// As the inside of a `<script type="application/json">`. No `<` remains, so that nothing in it ends the script or
+/// begins a comment.
+pub(super) fn json(value: &Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn code_is_set_as_code_only_between_two_backquotes() {
+        assert_eq!(prose("run `rigel <x>` & see"), "run <code>rigel &lt;x&gt;</code> &amp; see");
+        assert_eq!(prose("a ` b"), "a ` b");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leaves_its_place(text in "[a-z<>&\"'`!/\\-\u{2028}\u{2029}]*") {
+            let forbidden = ['<', '>', '"', '\''];
+            prop_assert!(!html(&text).contains(forbidden));
+            prop_assert!(!prose(&text).replace("<code>", "").replace("</code>", "").contains(forbidden));
+            let script = json(&Value::from(text.clone()));
+            prop_assert!(!script.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+            prop_assert_eq!(serde_json::from_str::<Value>(&script).unwrap(), Value::from(text));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A field of coloured cells: its colours, and the table of coloured cells that few of them are drawn as.
+
+use super::{escape, unit};
+use crate::report::html::page::Heat;
+use std::fmt::Write;
+
+/// Points of a scale from dark blue to yellow whose lightness grows evenly, so that it can be read in grey and by
+/// the colour-blind.
+const SCALE: [[f64; 3]; 9] = [
+    [68.0, 1.0, 84.0],
+    [71.0, 45.0, 123.0],
+    [59.0, 82.0, 139.0],
+    [44.0, 114.0, 142.0],
+    [33.0, 145.0, 140.0],
+    [40.0, 174.0, 128.0],
+    [94.0, 201.0, 98.0],
+    [173.0, 220.0, 48.0],
+    [253.0, 231.0, 37.0],
+];
+
+/// A field with the value written into each cell.
+pub(super) fn grid(heat: &Heat) -> String {
+    let mut html = String::from("<div class=\"scroll\"><table class=\"heat\">");
+    let _ = write!(
+        html,
+        "<caption class=\"unseen\">{}, by {} and {}</caption><tbody>",
+        escape::html(&heat.label),
+        escape::html(&heat.y_label),
+        escape::html(&heat.x_label)
+    );
+    let ends = ends(heat);
+    for (name, values) in heat.rows.iter().zip(&heat.values).rev() {
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape::html(name));
+        for value in values {
+            html += &match (value, ends) {
+                (Some(value), Some(ends)) => {
+                    let colour = colour(place(*value, ends, heat.log));
+                    let ink = if is_light(colour) { "#000" } else { "#fff" };
+                    let [red, green, blue] = colour;
+                    let text = unit::short(heat.unit, *value);
+                    let whole = unit::text(heat.unit, *value);
+                    format!(
+                        "<td title=\"{}\" style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>",
+                        escape::html(&whole)
+                    )
+                }
+                _ => "<td class=\"none\" title=\"not measured\"><span class=\"unseen\">not measured</span></td>".into(),
+            };
+        }
+        html += "</tr>";
+    }
+    html += "</tbody><tfoot><tr><td></td>";
+    for name in &heat.columns {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape::html(name));
+    }
+    html + "</tr></tfoot></table></div>"
+}
+
+/// What the colours mean, in figures.
+pub(super) fn legend(heat: &Heat) -> String {
+    let Some((low, high)) = ends(heat) else { return String::new() };
+    let middle = if heat.log { (low * high).sqrt() } else { f64::midpoint(low, high) };
+    let figure = |value: f64| escape::html(&unit::text(heat.unit, value));
+    let missing = heat.values.iter().flatten().any(Option::is_none);
+    let missing = if missing { "<span class=\"none\"></span> not measured" } else { "" };
+    format!(
+        "<p class=\"scale\"><span>{}{}</span><span>{}</span><span class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></span><span>{}</span>{}{missing}</p>",
+        escape::html(&heat.label),
+        if heat.log { ", logarithmic" } else { "" },
+        figure(low),
+        stops().join(","),
+        figure(high),
+        if low < high { format!("<span class=\"middle\">middle {}</span>", figure(middle)) } else { String::new() },
+    )
+}
+
+/// The points of the scale in the words of CSS.
+pub(super) fn stops() -> Vec<String> {
+    SCALE.iter().map(|[red, green, blue]| format!("rgb({red},{green},{blue})")).collect()
+}
+
+/// Least and greatest value, on a logarithmic scale of those above zero.
+fn ends(heat: &Heat) -> Option<(f64, f64)> {
+    let values = heat.values.iter().flatten().flatten().copied();
+    let drawn = values.filter(|value| value.is_finite() && !(heat.log && *value <= 0.0));
+    drawn.fold(None, |ends, value| match ends {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
+/// Where a value lies between the ends, from 0 to 1.
+fn place(value: f64, (low, high): (f64, f64), log: bool) -> f64 {
+    if low >= high {
+        return 0.5;
+    }
+    let share = if log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) };
+    if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+}
+
+fn colour(place: f64) -> [u8; 3] {
+    let along = place * (SCALE.len() - 1) as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 8")]
+    let below = (along as usize).min(SCALE.len() - 2);
+    let share = along - below as f64;
+    std::array::from_fn(|part| {
+        let mixed = SCALE[below][part] * (1.0 - share) + SCALE[below + 1][part] * share;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 255")]
+        let byte = mixed.round() as u8;
+        byte
+    })
+}
+
+/// Black text on it has more contrast than white: its luminance is above 0.179 (WCAG 2, relative luminance).
+fn is_light(colour: [u8; 3]) -> bool {
+    luminance(colour) > 0.179
+}
+
+fn luminance(colour: [u8; 3]) -> f64 {
+    let linear = colour.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lightness_grows_and_what_is_written_can_be_read_on_every_colour() {
+        let mut before = -1.0;
+        for step in 0..=100 {
+            let colour = colour(f64::from(step) / 100.0);
+            let light = luminance(colour);
+            assert!(light > before, "{step}");
+            before = light;
+            let contrast = if is_light(colour) { (light + 0.05) / 0.05 } else { 1.05 / (light + 0.05) };
+            assert!(contrast >= 4.5, "{step}: {contrast}");
+        }
+    }
+
+    #[test]
+    fn the_least_value_has_the_first_colour_and_the_greatest_the_last() {
+        for log in [false, true] {
+            assert_eq!(colour(place(10.0, (10.0, 1000.0), log)), [68, 1, 84]);
+            assert_eq!(colour(place(1000.0, (10.0, 1000.0), log)), [253, 231, 37]);
+        }
+        assert!((place(100.0, (10.0, 1000.0), true) - 0.5).abs() < 1e-12);
+        assert!((place(7.0, (7.0, 7.0), true) - 0.5).abs() < 1e-12);
+        assert!(place(0.0, (10.0, 1000.0), true).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cell_without_a_value_says_so() {
+        let heat = Heat {
+            columns: vec!["1".into(), "2".into()],
+            rows: vec!["a".into()],
+            values: vec![vec![Some(1.0), None]],
+            ..Heat::default()
+        };
+        assert!(grid(&heat).contains("not measured") && legend(&heat).contains("not measured"));
+    }
+}
