@@ -67,5 +67,7 @@ pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Mean, difference, ratio};
 pub use steady::{Steady, steady};
-pub use summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, summarise, summarise_within};
+pub use summary::{
+    ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, latency, summarise, summarise_within,
+};
 pub use usl::{Peak, Usl, usl};

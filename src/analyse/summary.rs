@@ -342,7 +342,8 @@ fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// What latencies are in sum; none if there are none.
-pub(super) fn latency(latencies: &Latencies) -> Option<LatencySummary> {
+#[must_use]
+pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
     let Latencies { histogram, sum, sum_squares, min, max } = latencies;
     let count = histogram.count();
     if count == 0 {

@@ -2,6 +2,7 @@
 
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
+use super::page;
 use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
 use crate::plan::{CalibrateRequest, Search};
 use crate::report::{self, data};
@@ -86,6 +87,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         result(&report::calibration::text(&run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
+    page::beside(&run, &directory);
     measuring::refuse_incomplete(&run, stopped, &directory)?;
     let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
     Ok(if asked && found.sustained.kept.is_none() { 3 } else { 0 })

@@ -1,11 +1,11 @@
 //! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
 
-use super::output;
+use super::{output, page};
 use crate::analyse::{self, Condition, Subject};
 use crate::model::{Error, Ratio};
 use crate::record::imported::Figures;
 use crate::record::journal::{self, Run};
-use crate::report::comparison;
+use crate::report::{comparison, html};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,9 @@ pub(super) struct CompareArgs {
     /// Prints the comparison as JSON
     #[arg(long)]
     json: bool,
+    /// Writes a page to look at as well, in one file that needs nothing else; - is stdout, in place of the text
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
 }
 
 /// Compares, and shows what came out.
@@ -47,7 +50,13 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
             cure_of_nothing_in_common(&runs),
         ));
     }
-    output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
+    if args.html.as_deref() != Some(Path::new("-")) {
+        output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
+    }
+    if let Some(file) = &args.html {
+        let named: Vec<(String, &Run)> = names.iter().cloned().zip(&runs).collect();
+        page::write(&html::compared(&named, &found), file)?;
+    }
     let Some(slower) = &found.slower else { return Ok(0) };
     if !slower.certain.is_empty() {
         return Ok(3);

@@ -5,7 +5,7 @@ use super::database;
 use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
-use super::{ranges, sql};
+use super::{page, ranges, sql};
 use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
 use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
 use crate::report::{self, data};
@@ -96,6 +96,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         result(&report::curve::text(&run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
+    page::beside(&run, &directory);
     measuring::refuse_incomplete(&run, stopped, &directory)?;
     Ok(if found.keeps_bound() { 0 } else { 3 })
 }

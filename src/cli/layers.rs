@@ -5,7 +5,7 @@ use super::output::{remark, result};
 use super::progress::{Progress, Way};
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs};
-use super::{conf::Settings, ranges};
+use super::{conf::Settings, page, ranges};
 use crate::clock;
 use crate::engine::sql::{self, Access};
 use crate::model::{Dbms, Error, Finding, Layer, Layout, Nanos, SqlTarget, SqlWork, Step, Tables, Target, WarmUp};
@@ -141,6 +141,7 @@ fn show(run: &Run, out: &Path, json: bool) {
         result(&report::layers::text(run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", out.display()));
+    page::beside(run, out);
 }
 
 impl LayersArgs {

@@ -17,6 +17,7 @@ mod measuring;
 mod orion;
 pub mod orion_args;
 mod output;
+mod page;
 mod pages;
 mod progress;
 pub mod ranges;

@@ -3,7 +3,8 @@
 use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, reopen, stop_flag, target_again};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
-use super::progress::{Progress, Way};
+use super::page;
+use super::progress::Progress;
 use crate::clock;
 use crate::model::{Error, Target};
 use crate::plan::lun;
@@ -212,6 +213,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     }
     let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.directory.display());
     remark(&text);
+    page::beside(&run, &job.directory);
     exit_status(&run, &points, &job.directory, stopped)
 }
 
@@ -259,7 +261,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Writes a file under another name, which it leaves when it is whole: half of a file must not pass for a result.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let mut unfinished = path.as_os_str().to_os_string();
     unfinished.push(".unfinished");
     let written = File::create(&unfinished).and_then(|mut file| {

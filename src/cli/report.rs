@@ -1,6 +1,6 @@
 //! `rigel report`: any report of a run, made again from its journal alone.
 
-use super::{orion, output, soak};
+use super::{orion, output, page};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
 use crate::report::{self, calibration, curve, data, fio, imported, layers, sql, table};
@@ -24,6 +24,10 @@ pub(super) struct ReportArgs {
     /// Writes Orion's six files again, into this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "emit_fio"])]
     orion_files: Option<PathBuf>,
+    /// Writes a page to look at, in one file that needs nothing else; - is stdout [default: report.html beside the
+    /// journal]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["format", "json", "emit_fio", "orion_files"])]
+    html: Option<Option<PathBuf>>,
 }
 
 /// A form of report.
@@ -49,6 +53,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     let run = journal::read(&args.run)?;
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
+    }
+    if let Some(file) = &args.html {
+        return page::again(&run, &args.run, file.as_deref());
     }
     let text = match (&args.emit_fio, args.format) {
         (Some(point), _) => fio::job(&run, point)?,

@@ -6,7 +6,7 @@ use super::measuring::{self, MeasuringArgs};
 use super::output::{remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
-use super::{calibrate, ranges};
+use super::{calibrate, page, ranges};
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use crate::model::{Arrivals, Bound, Bytes, Dbms, Error, Finding, MIB, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
 use crate::plan::curve::Loads;
@@ -487,6 +487,7 @@ fn report_on(job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
         result(&report::sql::text(&run, &found).unwrap_or_else(|| report::curve::text(&run, &found)));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
+    page::beside(&run, &directory);
     measuring::refuse_incomplete(&run, stopped, &directory)?;
     Ok(if found.keeps_bound() { 0 } else { 3 })
 }

@@ -297,7 +297,7 @@ fn loads(comparison: &Comparison, run: usize) -> String {
     text
 }
 
-fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
+pub(super) fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
     let (name, baseline) = (&comparison.names[verdict.run], &comparison.names[0]);
     let judged = verdict.judged;
     if judged == 0 {
@@ -361,7 +361,7 @@ fn slower(comparison: &Comparison) -> String {
 }
 
 /// `80123 ± 0.6 %`.
-fn shown(figure: Figure, unit: Unit) -> String {
+pub(super) fn shown(figure: Figure, unit: Unit) -> String {
     let value = bare(figure.estimate, unit);
     let Some(interval) = figure.estimate.interval else { return value };
     match unit {
@@ -389,7 +389,7 @@ fn bare(estimate: Estimate, unit: Unit) -> String {
 }
 
 /// `0.832 [0.826, 0.838]`.
-fn ratio(change: &Change) -> String {
+pub(super) fn ratio(change: &Change) -> String {
     let digits = |value: f64| match value {
         ..10.0 => format!("{value:.3}"),
         ..1000.0 => format!("{value:.1}"),

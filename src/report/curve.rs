@@ -66,6 +66,11 @@ pub(super) fn shape(found: &CurveResult) -> String {
     drawn(if open.is_empty() { &closed } else { &open }, found) + &facts(found)
 }
 
+/// What the points of a run do, in words; empty if it was made by another verb.
+pub(super) fn workload_of(run: &Run) -> String {
+    request(run).as_ref().map_or_else(String::new, workload)
+}
+
 /// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.
 fn workload(request: &CurveRequest) -> String {
     if let Some(terms) = &request.sql {
@@ -230,7 +235,7 @@ pub(super) fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str
 }
 
 /// What is wrong with a point: its offered rate was not met, or it broke the bound.
-fn mark(class: &ClassSummary) -> &'static str {
+pub(super) fn mark(class: &ClassSummary) -> &'static str {
     if class.met == Some(false) {
         "not met"
     } else if class.within.is_some_and(|within| !within.kept) {

@@ -25,6 +25,11 @@ fn request(run: &Run) -> Option<LayersRequest> {
     }
 }
 
+/// The engine of the first layer; empty if the run was made by another verb.
+pub(super) fn asynchronous(run: &Run) -> String {
+    request(run).map_or_else(String::new, |request| request.asynchronous)
+}
+
 /// The tables, where the rest went, then what is doubtful. Empty if the run was made by another verb.
 #[must_use]
 pub fn text(run: &Run, found: &LayersResult) -> String {
@@ -114,7 +119,7 @@ fn line(figures: &LayerFigures, asynchronous: &str) -> String {
 }
 
 /// `1  raw, asynchronous (uring)`.
-fn name(figures: &LayerFigures, asynchronous: &str) -> String {
+pub(super) fn name(figures: &LayerFigures, asynchronous: &str) -> String {
     let of_statement = format!("{} a statement", figures.blocks_per_operation);
     let name = match figures.layer {
         Layer::Async => format!("raw, asynchronous ({asynchronous})"),
@@ -127,7 +132,7 @@ fn name(figures: &LayerFigures, asynchronous: &str) -> String {
 }
 
 /// `2 to 4  83.4 % of the blocks; a session is 300us longer at a block; CPU +40.1us: 5.1us here, 35.0us in the server`.
-fn step_line(step: &LayerStep, table: &LayerTable) -> String {
+pub(super) fn step_line(step: &LayerStep, table: &LayerTable) -> String {
     let more = |us: f64| {
         let size = Nanos::from_micros_f64(us.abs());
         if us < 0.0 { format!("{size} less") } else { format!("{size} more") }
@@ -155,7 +160,7 @@ fn step_line(step: &LayerStep, table: &LayerTable) -> String {
 }
 
 /// What is between two layers.
-fn what(step: &LayerStep) -> &'static str {
+pub(super) fn what(step: &LayerStep) -> &'static str {
     match (step.from, step.to) {
         (Layer::Async, _) => "a thread waits for each I/O, and is woken for it",
         (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",

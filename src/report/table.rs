@@ -131,18 +131,21 @@ pub fn witness(summaries: &[PointSummary]) -> String {
     format!("the kernel counted {share:.1} % of the bytes asked for on the devices below\n")
 }
 
+/// The findings, worst first, those that recur told once: each with how many more there are of its kind.
+pub(super) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, usize)> {
+    let mut sorted: Vec<&Finding> = findings.collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let is_first = |index: &usize| sorted[..*index].iter().all(|before| before.name != sorted[*index].name);
+    let others = |index: usize| sorted[index + 1..].iter().filter(|other| other.name == sorted[index].name).count();
+    (0..sorted.len()).filter(is_first).map(|index| (sorted[index], others(index))).collect()
+}
+
 /// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings
 /// that recur are told once.
 #[must_use]
 pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
-    let mut sorted: Vec<&Finding> = findings.collect();
-    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let (mut doubts, mut notes) = (String::new(), String::new());
-    for (index, finding) in sorted.iter().enumerate() {
-        if sorted[..index].iter().any(|before| before.name == finding.name) {
-            continue;
-        }
-        let others = sorted[index + 1..].iter().filter(|other| other.name == finding.name).count();
+    for (finding, others) in grouped(findings) {
         let more = if others > 0 { format!(" (and {others} more of this kind)") } else { String::new() };
         match finding.severity {
             Severity::Note => {

@@ -3,7 +3,54 @@
 //! Goes in: a journal that was read. Comes out: a page. What a page says is put together here in the words of
 //! [`page`]; how it looks is the business of the renderer.
 
+mod calibrate;
+mod compare;
+mod curve;
+mod distribution;
+mod layers;
+mod matrix;
 pub mod page;
+mod points;
 mod render;
+mod setup;
+mod sql;
+mod throughput;
+mod timeline;
+mod words;
 
+use crate::model::Moment;
+use crate::plan::Search;
+use crate::record::journal::Run;
+pub use compare::compared;
+use page::Page;
 pub use render::render;
+
+/// The page of a run, whichever verb made it.
+#[must_use]
+pub fn of(run: &Run) -> Page {
+    let page = frame(run);
+    if let Some(found) = super::calibration::of(run) {
+        return calibrate::page(run, &found, page);
+    }
+    if let Some(found) = super::curve::of(run) {
+        let is_database = found.points.iter().any(|point| point.sql.is_some());
+        return if is_database { sql::page(run, &found, page) } else { curve::page(run, &found, page) };
+    }
+    if let Some(found) = super::layers::of(run) {
+        return layers::page(run, &found, page);
+    }
+    matrix::page(run, page)
+}
+
+/// What stands above the answer.
+fn frame(run: &Run) -> Page {
+    let header = &run.header;
+    let verb = Search::of(&header.plan).map_or("orion", |search| search.verb());
+    let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
+    let target = &header.facts.name;
+    Page {
+        title: format!("{target}: rigel {verb}, {begun}"),
+        heading: format!("rigel {verb} of {target}, {begun}"),
+        ..Page::default()
+    }
+}

@@ -1,0 +1,72 @@
+//! The page of a run as a file: beside its journal after every run, or where it is asked for.
+
+use super::orion::write_whole;
+use super::output::{remark, result};
+use crate::model::Error;
+use crate::record::journal::Run;
+use crate::report::html;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a page is called in the directory of its run.
+const FILE_NAME: &str = "report.html";
+
+/// What every page begins with.
+const OPENING: &[u8] = b"<!doctype html>";
+
+/// Writes the page of a run that was just made beside its journal, and says where. A run is no less whole without it.
+pub(super) fn beside(run: &Run, directory: &Path) {
+    let path = directory.join(FILE_NAME);
+    match write_whole(&path, &html::render(&html::of(run))) {
+        Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
+        Err(error) => remark(&format!(
+            "rigel: cannot write '{}': {error}\n  the journal is whole: rigel report {} --html writes it again\n",
+            path.display(),
+            directory.display()
+        )),
+    }
+}
+
+/// `rigel report RUN --html [FILE]`: the page of the run in `place`, its directory or its journal.
+pub(super) fn again(run: &Run, place: &Path, file: Option<&Path>) -> Result<u8, Error> {
+    let directory = if place.is_dir() { Some(place) } else { place.parent() };
+    let path = file.map_or_else(|| directory.unwrap_or(Path::new("")).join(FILE_NAME), PathBuf::from);
+    write(&html::of(run), &path)?;
+    super::report::warn_if_cut(run);
+    Ok(0)
+}
+
+/// Writes a page, or prints it if the file is `-`.
+pub(super) fn write(page: &html::page::Page, path: &Path) -> Result<(), Error> {
+    let text = html::render(page);
+    if path == Path::new("-") {
+        result(&text);
+        return Ok(());
+    }
+    refuse_other(path)?;
+    write_whole(path, &text).map_err(|error| {
+        Error::failed(
+            format!("cannot write '{}': {error}", path.display()),
+            "name another file by --html FILE, or - for stdout",
+        )
+    })?;
+    remark(&format!("the page to look at:\n  {}\n", path.display()));
+    Ok(())
+}
+
+/// Refuses to write over anything but a page: a journal cannot be made again, nor can what a device holds.
+fn refuse_other(path: &Path) -> Result<(), Error> {
+    let mut begins = [0; OPENING.len()];
+    let mut is_page = || {
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+        read.is_ok() && begins.eq_ignore_ascii_case(OPENING)
+    };
+    if path.exists() && !(path.is_file() && is_page()) {
+        return Err(Error::asked(
+            format!("--html '{}' exists and is no page", path.display()),
+            "name another file, such as report.html",
+        ));
+    }
+    Ok(())
+}

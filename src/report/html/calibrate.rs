@@ -1,0 +1,255 @@
+//! What the page of a calibration says.
+
+use super::distribution::Chosen;
+use super::page::{Answer, Block, Headline, Page, Section, Shape, Table};
+use super::throughput::{self, Group, first_classes};
+use super::{distribution, points, setup, timeline, words};
+use crate::analyse::{AtLoad, Calibration, Estimate};
+use crate::model::{Finding, Severity, Step};
+use crate::plan::Search;
+use crate::record::PointRecord;
+use crate::record::journal::Run;
+use crate::report::calibration;
+
+/// How many times the median a p99 at low load may be before a reader must hear of it: a device that answers one
+/// request at a time has nothing to queue behind.
+const TAIL: f64 = 5.0;
+
+/// The page, with what stands above it.
+pub(super) fn page(run: &Run, found: &Calibration, page: Page) -> Page {
+    Page { answer: answer(run, found), figures: figures(found), sections: sections(run, found), ..page }
+}
+
+fn answer(run: &Run, found: &Calibration) -> Answer {
+    let mut text = String::new();
+    if let Some(low) = found.low_load {
+        text.push_str(&format!(
+            "A session that reads block after block gets {} reads of {} a second, {} each",
+            words::count(low.iops.value),
+            words::size(low.io_bytes),
+            words::time(low.p50_us.value)
+        ));
+        text.push_str(&at_most(found));
+    }
+    if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
+        text.push_str(&format!(
+            " Within {} it serves {} a second that come at random times, p99 {}.",
+            bound_words(&found.bound),
+            words::count(rate as f64),
+            words::time(at.p99_us.value)
+        ));
+    }
+    if text.is_empty() {
+        text.push_str("The run measured too little to say what this storage can do.");
+    }
+    if let Some(cap) = found.findings.iter().find(|finding| finding.name == "cap") {
+        text.push_str(&format!(" {}.", capital(&cap.what)));
+    }
+    if let Some(tail) = tail(found) {
+        text.push_str(&tail);
+    }
+    words::answer(&text, bad(run, found), &doubts(run, found))
+}
+
+fn at_most(found: &Calibration) -> String {
+    match (found.maximum, found.curve.knee) {
+        (Some(most), Some(knee)) if knee.bounded_above => format!(
+            "; {} at a time get {} a second, and more at a time only wait longer.",
+            knee.load,
+            words::count(most.iops.value)
+        ),
+        (Some(most), _) => format!(
+            "; {} at a time get {} a second, and it still rose there.",
+            most.depth,
+            words::count(most.iops.value)
+        ),
+        _ => ".".into(),
+    }
+}
+
+/// `20ms@p99` as `p99 20 ms` would read: the bound's own words stay, a reader finds them in the command.
+fn bound_words(bound: &str) -> String {
+    match bound.split_once('@') {
+        Some((latency, quantile)) => format!("{latency} at {quantile}"),
+        None => bound.into(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+fn tail(found: &Calibration) -> Option<String> {
+    let low = found.low_load?;
+    let times = low.p99_us.value / low.p50_us.value;
+    (times >= TAIL).then(|| {
+        format!(
+            " One read in a hundred takes {} or longer even one at a time, {times:.0} times the median.",
+            words::time(low.p99_us.value)
+        )
+    })
+}
+
+/// A promise that was asked for and not kept, or I/Os that failed.
+fn bad(run: &Run, found: &Calibration) -> Option<String> {
+    let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
+    if let Some(failed) = failures(found.points.iter().flat_map(|point| &point.findings)) {
+        return Some(failed);
+    }
+    (asked && found.sustained.kept.is_none())
+        .then(|| format!("No offered rate kept the bound of {}.", bound_words(&found.bound)))
+}
+
+/// That I/Os failed, if some did.
+pub(super) fn failures<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+    let failed = findings.find(|finding| finding.name == "failures")?;
+    Some(format!("I/Os failed: {}.", failed.what))
+}
+
+/// What is doubtful, that of the run as a whole first.
+fn doubts<'a>(run: &'a Run, found: &'a Calibration) -> Vec<&'a Finding> {
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let all = found.findings.iter().chain(of_points).chain(&run.header.findings);
+    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
+}
+
+fn figures(found: &Calibration) -> Vec<Headline> {
+    let of = |at: AtLoad| format!("random reads of {}, {} outstanding", words::size(at.io_bytes), at.depth);
+    let mut figures = Vec::new();
+    if let Some(at) = found.maximum {
+        figures.push(words::rate("calibration.maximum.iops.value", "max IOPS", at.iops, of(at)));
+    }
+    if let Some(at) = found.large {
+        figures.push(words::throughput("calibration.large.mb_per_s.value", "max throughput", at.mb_per_s, of(at)));
+    }
+    if let Some(at) = found.low_load {
+        let note = format!(
+            "random reads of {}, one at a time; median {}",
+            words::size(at.io_bytes),
+            words::time(at.p50_us.value)
+        );
+        figures.push(words::latency("calibration.low_load.p99_us.value", "p99 at low load", at.p99_us, note));
+    }
+    let label = format!("within {}", bound_words(&found.bound));
+    match (found.sustained.kept, found.sustained.kept_rate, found.at_knee) {
+        (Some(at), Some(rate), _) => {
+            let tried = found.sustained.broken_rate.map_or_else(
+                || "the greatest that was offered".into(),
+                |broken| format!("tried; {}/s was not", words::count(broken as f64)),
+            );
+            let note = format!("offered at random times and served; p99 {}", words::time(at.p99_us.value));
+            let value = format!("{}/s", words::count(rate as f64));
+            let name = "calibration.sustained.kept_rate";
+            figures.push(words::headline(name, &label, rate as f64, value, tried, note));
+        }
+        (_, _, Some(at)) => {
+            figures.push(words::latency("calibration.at_knee.p99_us.value", "p99 at the knee", at.p99_us, of(at)));
+        }
+        _ => {}
+    }
+    figures
+}
+
+fn sections(run: &Run, found: &Calibration) -> Vec<Section> {
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+    let records = run.latest();
+    let mut sections = vec![curve(run, found), words::findings(all), latencies(found)];
+    sections.extend(distribution::section(&chosen(found, &records)));
+    sections.extend(timeline::section(run, "IOPS"));
+    sections.push(points::section(&found.points, "IOPS"));
+    let sizes = found.maximum.zip(found.large).map_or_else(
+        || "reads".into(),
+        |(small, large)| format!("random reads of {} and {}", words::size(small.io_bytes), words::size(large.io_bytes)),
+    );
+    sections.push(setup::section(run, &sizes));
+    sections
+}
+
+fn curve(run: &Run, found: &Calibration) -> Section {
+    let closed = first_classes(&found.points, |point| point.step == Step::Depth);
+    let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
+    let large = first_classes(&found.points, |point| point.step == Step::Large);
+    let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
+    let marks = throughput::marks(&found.curve, bound, Some(&found.sustained));
+    let groups = [
+        Group { name: "", loads: closed.clone(), shape: Shape::Line },
+        Group { name: "offered at random times,", loads: open, shape: Shape::Points },
+    ];
+    let mut blocks: Vec<Block> =
+        throughput::beside([throughput::latency_chart(&groups, marks, "IOPS")]).into_iter().collect();
+    blocks.extend(throughput::beside([
+        throughput::depth_chart(&closed, found.curve.usl, &found.curve, "IOPS"),
+        throughput::large_chart(&large, "large random reads"),
+    ]));
+    blocks.extend(shape(&calibration::knee(&found.curve)));
+    let lead = "Random reads of the small size. Up the line more are outstanding; beyond the knee that only makes them \
+                wait. The shaded bands are 95 % intervals.";
+    words::section("latency-throughput", "Latency against throughput", lead, blocks)
+}
+
+/// What two theories say of the knee, as the text report has it.
+pub(super) fn shape(text: &str) -> Option<Block> {
+    let sentences: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = sentences.join("; ").split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then(|| Block::Text(format!("{}.", capital(&text))))
+}
+
+/// The table of latencies.
+fn latencies(found: &Calibration) -> Section {
+    let fixed = [
+        ("random reads, low load", found.low_load),
+        ("random reads, at the knee", found.at_knee),
+        ("random reads, at the maximum", found.maximum),
+        ("large random reads, low load", found.large_low_load),
+        ("large random reads, most", found.large),
+        ("one sequential stream", found.stream),
+        ("within the bound, offered", found.sustained.kept),
+        ("random writes, low load", found.write_low_load),
+        ("random writes, most", found.writes),
+    ];
+    let mut rows: Vec<Vec<String>> =
+        fixed.into_iter().filter_map(|(name, at)| Some(row(name.to_string(), &at?))).collect();
+    let log =
+        |log: &crate::analyse::LogWrites| row(format!("durable log writes of {}", words::size(log.bytes)), &log.at);
+    rows.extend(found.log_writes.iter().map(log));
+    let columns = ["", "#outstanding", "#size", "#IOPS", "#±", "#MB/s", "#p50 (95 %)", "#p99 (95 %)", "#p99.9 (95 %)"];
+    let table: Table = words::rows("What was found, with 95 % intervals", &columns, rows);
+    let lead = "Every figure is of one point, or of several that are named; nothing is made up between them.";
+    words::section("figures", "All figures", lead, vec![Block::Table(table)])
+}
+
+fn row(name: String, at: &AtLoad) -> Vec<String> {
+    let known = |figure: Estimate| {
+        figure.precision().filter(|share| share.is_finite()).map_or_else(|| "?".into(), words::percent)
+    };
+    vec![
+        name,
+        at.depth.to_string(),
+        words::size(at.io_bytes),
+        words::count(at.iops.value),
+        known(at.iops),
+        words::count(at.mb_per_s.value),
+        words::time_between(at.p50_us),
+        words::time_between(at.p99_us),
+        words::time_between(at.p999_us),
+    ]
+}
+
+/// Low load, the knee, and the deepest that was tried.
+fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+    let depths = || records.iter().filter(|record| record.coordinates.step == Step::Depth);
+    let deepest = depths().map(|record| record.coordinates.small).max();
+    let wanted = [found.low_load.map(|at| at.depth), found.at_knee.map(|at| at.depth), deepest];
+    let mut chosen: Vec<Chosen<'a>> = Vec::new();
+    for depth in wanted.into_iter().flatten() {
+        let name = format!("depth {depth}");
+        if let Some(record) = depths().find(|record| record.coordinates.small == depth)
+            && chosen.iter().all(|(known, _)| *known != name)
+        {
+            chosen.push((name, record));
+        }
+    }
+    chosen
+}

@@ -1,0 +1,264 @@
+//! What the page of a comparison says: the verdict, each figure with its ratio, the curves and the distributions of
+//! all runs over each other, and the conditions that differ.
+
+use super::distribution::Chosen;
+use super::page::{Answer, Block, Headline, Page, Section, Shape, Table, Tone};
+use super::throughput::{self, At, Group, first_classes};
+use super::{distribution, setup, words};
+use crate::analyse::{Change, Comparison, Judgement, LoadChange, PointSummary, Row, summarise_within};
+use crate::model::{Finding, Step};
+use crate::plan::Search;
+use crate::record::PointRecord;
+use crate::record::journal::Run;
+use crate::report::comparison;
+
+/// Figures that stand in large type.
+const FIGURES_MAX: usize = 4;
+
+/// The page of these runs, which were compared with what was `found`; the first of them is the baseline.
+#[must_use]
+pub fn compared(runs: &[(String, &Run)], found: &Comparison) -> Page {
+    let names = found.names.join(", ");
+    Page {
+        title: format!("{names}: rigel compare"),
+        heading: format!("rigel compare of {names}"),
+        answer: answer(found),
+        figures: figures(found),
+        sections: sections(runs, found),
+    }
+}
+
+fn answer(found: &Comparison) -> Answer {
+    let sentences: Vec<String> = found
+        .verdicts
+        .iter()
+        .map(|verdict| {
+            let text = comparison::verdict(found, verdict);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{}.", text.replace(" the runs have doubts", ". The runs have doubts"))
+        })
+        .collect();
+    let worse = found.verdicts.iter().any(|verdict| !verdict.worse.is_empty());
+    let better = found.verdicts.iter().any(|verdict| !verdict.better.is_empty());
+    let doubtful = found.verdicts.iter().any(|verdict| verdict.judged == 0) || !found.incomplete.is_empty();
+    let tone = match (worse, doubtful, better) {
+        (true, ..) => Tone::Bad,
+        (_, true, _) => Tone::Doubt,
+        (.., true) => Tone::Good,
+        _ => Tone::Plain,
+    };
+    Answer { tone, sentence: sentences.join(" ") }
+}
+
+/// The ratios of the headline figures of the run against which there is most to say: the first of the others.
+fn figures(found: &Comparison) -> Vec<Headline> {
+    let headlines = found.figures.iter().enumerate().filter(|(_, row)| row.headline);
+    let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
+    with.take(FIGURES_MAX)
+        .map(|(index, row, change)| {
+            let interval = change.interval.map_or_else(
+                || words::UNKNOWN.to_string(),
+                |interval| format!("{:.3} to {:.3}", interval.low, interval.high),
+            );
+            let [before, after] = [0, 1].map(|run| value(row, run));
+            Headline {
+                name: format!("figures.{index}.changes.0.ratio"),
+                label: row.name.clone(),
+                value: format!("× {:.3}", change.ratio),
+                interval,
+                note: format!("{}: {before} and {after}", word(change.judgement)),
+                exact: change.ratio,
+            }
+        })
+        .collect()
+}
+
+fn value(row: &Row, run: usize) -> String {
+    let text = row.figures[run].map_or_else(|| "-".into(), |figure| comparison::shown(figure, row.unit));
+    text.replace("us", " µs").replace("ms", " ms")
+}
+
+fn word(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::NoDifferenceShown => "no difference shown",
+        Judgement::NotKnown => "not known",
+    }
+}
+
+fn sections(runs: &[(String, &Run)], found: &Comparison) -> Vec<Section> {
+    let lead = format!("Each against {}, which is the baseline.", found.names[0]);
+    let mut sections = vec![words::section("figures", "Figures side by side", &lead, vec![Block::Table(table(found))])];
+    let points: Vec<Vec<PointSummary>> = runs.iter().map(|(_, run)| points_of(run)).collect();
+    sections.extend(drawn(runs, &points));
+    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(_, run)| run.latest()).collect();
+    let mut distributions = distribution::section(&chosen(runs, &records));
+    if let Some(section) = &mut distributions {
+        section.lead = "The same load in each run: every operation is in these.".into();
+    }
+    sections.extend(distributions);
+    sections.extend(loads(found));
+    sections.push(conditions(found));
+    sections.push(doubts(found));
+    sections.extend(commands(runs));
+    sections
+}
+
+fn points_of(run: &Run) -> Vec<PointSummary> {
+    let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
+    run.latest().iter().map(|record| summarise_within(record, bound)).collect()
+}
+
+fn table(found: &Comparison) -> Table {
+    let mut columns = vec![String::new(), format!("#{}", found.names[0])];
+    for name in &found.names[1..] {
+        columns.extend([format!("#{name}"), "#ratio (95 % interval)".into(), String::new()]);
+    }
+    let rows = found.figures.iter().map(|row| {
+        let mut cells = vec![row.name.clone(), value(row, 0)];
+        for (at, change) in row.changes.iter().enumerate() {
+            cells.push(value(row, at + 1));
+            cells.extend(changed(*change));
+        }
+        cells
+    });
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    words::rows("Figures of the runs as a whole", &columns, rows.collect())
+}
+
+/// A ratio with its interval, and what is to be said of it.
+fn changed(change: Option<Change>) -> [String; 2] {
+    change.map_or_else(
+        || ["-".into(), "not measured in both".into()],
+        |change| [comparison::ratio(&change), word(change.judgement).into()],
+    )
+}
+
+/// The loads of a run that are drawn: of small I/O in a closed loop, or of an open one.
+fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
+    let closed = first_classes(points, |point| {
+        point.step == Step::Depth || point.step.is_cell() && point.large == 0 && point.small > 0
+    });
+    if closed.len() > 1 { closed } else { first_classes(points, |point| matches!(point.step, Step::Rate(_))) }
+}
+
+fn drawn(runs: &[(String, &Run)], points: &[Vec<PointSummary>]) -> Option<Section> {
+    let groups: Vec<Group<'_>> = runs
+        .iter()
+        .zip(points)
+        .map(|((name, _), points)| Group { name, loads: curve_of(points), shape: Shape::Line })
+        .collect();
+    let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
+    let mut chart = throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
+    // A run has one colour, in its median and its p99.
+    if let super::page::Plot::Lines(lines) = &mut chart.plot {
+        for series in &mut lines.series {
+            let run = runs.iter().position(|(name, _)| series.name.starts_with(&format!("{name} p")));
+            series.colour = run.and_then(|run| u8::try_from(run % 8).ok());
+        }
+    }
+    let lead =
+        "All runs over each other. The shaded bands are 95 % intervals: where they do not touch, the runs differ.";
+    let blocks = throughput::beside([Some(chart)]).into_iter().collect();
+    Some(words::section("latency-throughput", "Latency against throughput", lead, blocks))
+}
+
+/// The same load of every run: the greatest of the least depths that all have in common, else the first of each.
+fn chosen<'a>(runs: &[(String, &Run)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
+    let common: Vec<&PointRecord> = records.first().map_or_else(Vec::new, |first| {
+        let everywhere = |record: &&PointRecord| {
+            records.iter().all(|others| others.iter().any(|other| other.coordinates == record.coordinates))
+        };
+        let usable = |record: &&PointRecord| {
+            matches!(record.coordinates.step, Step::Depth | Step::Rate(_) | Step::Cell) && record.coordinates.small > 0
+        };
+        first.iter().filter(usable).filter(everywhere).collect()
+    });
+    let (Some(least), Some(most)) = (
+        common.iter().min_by_key(|record| record.coordinates),
+        common.iter().max_by_key(|record| (record.coordinates.large == 0, record.coordinates)),
+    ) else {
+        return Vec::new();
+    };
+    let mut wanted = vec![least.coordinates];
+    if most.coordinates != least.coordinates {
+        wanted.push(most.coordinates);
+    }
+    let mut chosen = Vec::new();
+    for coordinates in wanted {
+        for ((name, _), records) in runs.iter().zip(records) {
+            let found = records.iter().find(|record| record.coordinates == coordinates);
+            chosen.extend(found.map(|record| (format!("{name}, {coordinates}"), record)));
+        }
+    }
+    chosen
+}
+
+fn loads(found: &Comparison) -> Option<Section> {
+    if found.points.is_empty() {
+        return None;
+    }
+    let row = |point: &LoadChange| {
+        let mut cells = vec![found.names[point.run].clone(), format!("{} {}", point.load, point.class)];
+        for change in [point.iops, point.p50, point.p99] {
+            let [ratio, word] = changed(change);
+            cells.push(if ratio == "-" { ratio } else { format!("{ratio} {word}") });
+        }
+        cells
+    };
+    let columns = ["run", "load", "#throughput", "#p50", "#p99"];
+    let caption = format!("Ratio to {} at each load that both have", found.names[0]);
+    let mut table = words::rows(&caption, &columns, found.points.iter().map(row).collect());
+    table.folded = table.rows.len() > 14;
+    let lead = "Each ratio is judged by its own interval: by chance alone one in 20 differs.";
+    Some(words::section("loads", "Load by load", lead, vec![Block::Table(table)]))
+}
+
+fn conditions(found: &Comparison) -> Section {
+    let rows: Vec<Vec<String>> = found
+        .conditions
+        .iter()
+        .map(|it| vec![found.names[it.run].clone(), it.name.into(), it.before.clone(), it.after.clone()])
+        .collect();
+    let (lead, blocks) = if rows.is_empty() {
+        ("The runs were made under the same conditions.", Vec::new())
+    } else {
+        let before = found.names[0].clone();
+        let columns = ["run", "condition", before.as_str(), "there"];
+        let table = words::rows("Conditions that differ", &columns, rows);
+        ("What differs here may be why the figures do.", vec![Block::Table(table)])
+    };
+    words::section("conditions", "Conditions that differ", lead, blocks)
+}
+
+/// What is doubtful about the runs, by name: each run's own page tells more.
+fn doubts(found: &Comparison) -> Section {
+    let mut findings = Vec::new();
+    for (run, name) in found.names.iter().enumerate() {
+        if found.incomplete.contains(&run) {
+            let what = format!("{name} is not whole: it was stopped, or a point broke; what there is, is compared");
+            findings.push(Finding::doubt("incomplete", what, "go on with it by --resume, or measure again"));
+        }
+        for (doubt, times) in &found.doubts[run] {
+            let times = if *times > 1 { format!(", in {times} places") } else { String::new() };
+            let what = format!("{name} has this doubt{times}");
+            findings.push(Finding::doubt(doubt, what, format!("rigel report {name} --html tells what was seen")));
+        }
+    }
+    let lead = if findings.is_empty() { "Neither run has doubts." } else { "What differs may be what is doubtful." };
+    let blocks = if findings.is_empty() { Vec::new() } else { vec![Block::Findings(findings)] };
+    words::section("findings", "What speaks against it", lead, blocks)
+}
+
+/// What was run, of each.
+fn commands(runs: &[(String, &Run)]) -> Option<Section> {
+    let mut blocks = Vec::new();
+    for (name, run) in runs {
+        let header = &run.header;
+        let text = format!("{name}: {}, begun {}, by Rigel {}", header.facts.name, header.started, header.version);
+        blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);
+    }
+    let lead = "The commands that run them again, with the same random choices.";
+    Some(words::section("setup", "What was run", lead, blocks))
+}

@@ -1,0 +1,244 @@
+//! What the page of the layers from storage to a row says.
+
+use super::calibrate::failures;
+use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
+use super::{points, setup, throughput, timeline, words};
+use crate::analyse::{Interval, LayerFigures, LayerTable, LayersResult};
+use crate::model::{Finding, Layer, Severity};
+use crate::record::journal::Run;
+use crate::report::layers;
+
+/// The page, with what stands above it.
+pub(super) fn page(run: &Run, found: &LayersResult, page: Page) -> Page {
+    let table = widest(found);
+    Page {
+        answer: answer(run, found, table.map(|(_, table)| table)),
+        figures: table.map_or_else(Vec::new, |(index, table)| figures(index, table)),
+        sections: sections(run, found),
+        ..page
+    }
+}
+
+/// The table of the greatest number of sessions, and which one it is.
+fn widest(found: &LayersResult) -> Option<(usize, &LayerTable)> {
+    found.tables.iter().enumerate().max_by_key(|(_, table)| table.sessions)
+}
+
+fn of(table: &LayerTable, layer: Layer) -> Option<&LayerFigures> {
+    table.layers.iter().find(|figures| figures.layer == layer)
+}
+
+fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer {
+    let mut text = String::new();
+    let both = table.and_then(|table| Some((table, of(table, Layer::Async)?, of(table, Layer::Row)?)));
+    if let Some((table, raw, row)) = both {
+        text.push_str(&format!(
+            "Raw I/O reads {} blocks a second with {} at a time, and as many sessions of the database read {}",
+            words::count(raw.blocks_per_s.value),
+            table.sessions,
+            words::count(row.blocks_per_s.value)
+        ));
+        text.push_str(&row.share_of_first.map_or_else(
+            || ".".into(),
+            |share| format!(": {} of what the storage gives arrives at a row.", words::percent(share)),
+        ));
+        let dearest = table.steps.iter().filter(|step| !(step.from == Layer::Sync && step.to == Layer::Row));
+        if let Some(step) = dearest.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share)) {
+            text.push_str(&format!(
+                " The dearest step is from layer {} to {}, {}: {} of the blocks are left.",
+                step.from.number(),
+                step.to.number(),
+                layers::what(step),
+                words::percent(step.blocks_share)
+            ));
+        }
+    } else {
+        text.push_str("Not all layers were measured.");
+    }
+    let bad = failures(found.points.iter().flat_map(|point| &point.findings));
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let doubts: Vec<&Finding> = found
+        .findings
+        .iter()
+        .chain(of_points)
+        .chain(&run.header.findings)
+        .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
+        .collect();
+    words::answer(&text, bad, &doubts)
+}
+
+fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let at = |layer: Layer| table.layers.iter().position(|figures| figures.layer == layer);
+    for (layer, label) in [(Layer::Async, "raw blocks/s"), (Layer::Row, "blocks/s as rows")] {
+        if let Some(at) = at(layer) {
+            let figures_of = &table.layers[at];
+            let name = format!("layers.tables.{index}.layers.{at}.blocks_per_s.value");
+            let note = format!("layer {}, {} at a time", layer.number(), table.sessions);
+            figures.push(words::rate(&name, label, figures_of.blocks_per_s, note));
+        }
+    }
+    if let Some(at) = at(Layer::Row) {
+        let row = &table.layers[at];
+        let path = format!("layers.tables.{index}.layers.{at}");
+        if let Some(share) = row.share_of_first {
+            let name = format!("{path}.share_of_first");
+            let note = "blocks read as rows, of those by raw I/O".to_string();
+            figures.push(words::headline(
+                &name,
+                "of the storage used",
+                share,
+                words::percent(share),
+                String::new(),
+                note,
+            ));
+        }
+        if let Some(blocks) = row.blocks_per_cpu_s {
+            let name = format!("{path}.blocks_per_cpu_s");
+            let note = "client and server together, as rows".to_string();
+            figures.push(words::headline(
+                &name,
+                "blocks a CPU second",
+                blocks,
+                words::count(blocks),
+                String::new(),
+                note,
+            ));
+        }
+    }
+    figures
+}
+
+fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
+    let of_points = found.points.iter().flat_map(|point| &point.findings);
+    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+    let mut blocks: Vec<Block> = throughput::beside([drawn(found), cpu(found)]).into_iter().collect();
+    for table in &found.tables {
+        blocks.push(Block::Table(figures_table(run, table)));
+        let steps = table.steps.iter().map(|step| layers::step_line(step, table));
+        let steps: Vec<String> = steps.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        if !steps.is_empty() {
+            blocks.push(Block::Text(format!("Where the rest went, {} at a time:", table.sessions)));
+            blocks.extend(steps.into_iter().map(Block::Text));
+        }
+    }
+    let lead = "The same blocks by raw I/O and through a database, one layer after the other.";
+    let mut sections = vec![words::section("layers", "Layer by layer", lead, blocks), words::findings(all)];
+    sections.extend(timeline::section(run, "operations a second"));
+    sections.push(points::section(&found.points, "op/s"));
+    sections.push(setup::section(run, "random reads of the blocks of the table, by each layer in turn"));
+    sections
+}
+
+/// What a layer is, and where on an axis.
+fn place(layer: Layer) -> f64 {
+    Layer::ALL.iter().position(|known| *known == layer).map_or(0.0, |at| (at + 1) as f64)
+}
+
+fn drawn(found: &LayersResult) -> Option<super::page::Chart> {
+    let series: Vec<Series> = found
+        .tables
+        .iter()
+        .map(|table| Series {
+            name: format!("{} at a time", table.sessions),
+            shape: if found.tables.len() == 1 { Shape::Bars } else { Shape::Line },
+            x: table.layers.iter().map(|figures| place(figures.layer)).collect(),
+            y: table.layers.iter().map(|figures| Some(figures.blocks_per_s.value)).collect(),
+            band: table
+                .layers
+                .iter()
+                .map(|figures| figures.blocks_per_s.interval.map(|Interval { low, high }| (low, high)))
+                .collect(),
+            labels: table.layers.iter().map(|figures| layers::name(figures, "asynchronous")).collect(),
+            ..Series::default()
+        })
+        .collect();
+    over_layers("layers-blocks", "Blocks a second", "blocks/s", Unit::PerSecond, series)
+}
+
+fn cpu(found: &LayersResult) -> Option<super::page::Chart> {
+    let table = widest(found)?.1;
+    let x: Vec<f64> = table.layers.iter().map(|figures| place(figures.layer)).collect();
+    let labels: Vec<String> = table.layers.iter().map(|figures| layers::name(figures, "asynchronous")).collect();
+    let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {
+        name: name.into(),
+        shape: Shape::Bars,
+        x: x.clone(),
+        y: table.layers.iter().map(|figures| Some(of(figures))).collect(),
+        labels: labels.clone(),
+        ..Series::default()
+    };
+    // Bars stand before each other: the sum behind, a part of it in front.
+    let series = vec![
+        stacked("client and server", |figures| figures.client_cpu_us + figures.server_cpu_us.unwrap_or(0.0)),
+        stacked("of it the client, Rigel", |figures| figures.client_cpu_us),
+    ];
+    let title = format!("CPU time a block, {} at a time", table.sessions);
+    over_layers("layers-cpu", &title, "CPU time a block", Unit::Microseconds, series)
+}
+
+fn over_layers(id: &str, title: &str, label: &str, unit: Unit, series: Vec<Series>) -> Option<super::page::Chart> {
+    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    let described: Vec<String> = series
+        .iter()
+        .flat_map(|series| series.labels.iter().zip(&series.y).map(move |(label, value)| (series, label, value)))
+        .map(|(series, label, value)| {
+            let value = value.unwrap_or(0.0);
+            let value = if unit == Unit::Microseconds { words::time(value) } else { words::count(value) };
+            format!("{label}, {}: {value}", series.name)
+        })
+        .collect();
+    let last = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
+    let lines = Lines {
+        x: Axis {
+            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 a row a statement".into(),
+            range: Some((0.4, last + 0.6)),
+            ..Axis::default()
+        },
+        y: Axis { label: label.into(), unit, range: Some((0.0, most * 1.05)), ..Axis::default() },
+        series,
+        ..Lines::default()
+    };
+    (most > 0.0).then(|| throughput::chart(id, title, described.join("; ") + ".", Plot::Lines(lines)))
+}
+
+fn figures_table(run: &Run, table: &LayerTable) -> super::page::Table {
+    let asynchronous = layers::asynchronous(run);
+    let known =
+        |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"));
+    let share = |value: Option<f64>| value.map_or_else(|| "-".into(), words::percent);
+    let time = |value: Option<f64>| value.map_or_else(|| "-".into(), words::time);
+    let rows = table
+        .layers
+        .iter()
+        .map(|figures| {
+            vec![
+                layers::name(figures, &asynchronous),
+                words::count(figures.blocks_per_s.value),
+                words::plus_minus(figures.blocks_per_s),
+                share(figures.share_of_first),
+                share(figures.storage_share),
+                time(figures.p50_us),
+                time(figures.p99_us),
+                known(figures.cpu_s_per_million, 1),
+                known(Some(figures.client_cpu_us), 1),
+                known(figures.server_cpu_us, 1),
+                known(figures.blocks_per_cpu_s, 0),
+            ]
+        })
+        .collect();
+    let columns = [
+        "layer",
+        "#blocks/s",
+        "#±",
+        "#of the first",
+        "#from storage",
+        "#p50",
+        "#p99",
+        "#CPU s a million",
+        "#client µs",
+        "#server µs",
+        "#blocks a CPU s",
+    ];
+    words::rows(&format!("{} at a time", table.sessions), &columns, rows)
+}

@@ -1,0 +1,237 @@
+//! Latency against throughput, and throughput against depth, as charts.
+
+use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Tone, Unit};
+use super::words;
+use crate::analyse::{ClassSummary, Confidence, CurveFacts, Interval, LatencySummary, PointSummary, Sustained, Usl};
+use crate::model::{Bound, Step};
+
+/// Steps of the line of a law.
+const LAW_STEPS: u32 = 48;
+/// How far above all that was measured a bound may lie and still be drawn.
+const BOUND_REACH: f64 = 12.0;
+
+/// A class at its load.
+pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
+
+/// The first class of every point that is `wanted`, in ascending order of throughput.
+pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSummary) -> bool) -> Vec<At<'_>> {
+    let chosen = points.iter().filter(|point| wanted(point));
+    let mut found: Vec<At<'_>> = chosen.filter_map(|point| Some((point, point.classes.first()?))).collect();
+    found.sort_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+    found
+}
+
+/// A group of loads that are drawn as a line each for p50 and p99.
+pub(super) struct Group<'a> {
+    /// What stands before p50 and p99 in the legend; may be empty.
+    pub(super) name: &'a str,
+    /// In ascending order of throughput.
+    pub(super) loads: Vec<At<'a>>,
+    /// How they are drawn.
+    pub(super) shape: Shape,
+}
+
+/// Median and p99 over throughput, with bands. None if there is nothing to draw.
+pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
+    let mut series = Vec::new();
+    for group in groups {
+        let name = |quantile: &str| format!("{} {quantile}", group.name).trim().to_string();
+        series.push(latency_series(group, name("p50"), |l| l.p50_us, |known| known.p50_us));
+        series.push(latency_series(group, name("p99"), |l| l.p99_us, |known| known.p99_us));
+    }
+    series.retain(|series| series.x.len() > 1 || series.shape == Shape::Points && !series.x.is_empty());
+    let described = groups.iter().find(|group| group.loads.len() > 1)?;
+    let description = describe(described, unit_name);
+    let lines = Lines {
+        x: Axis { label: unit_name.into(), unit: Unit::PerSecond, range: from_zero(&series), ..Axis::default() },
+        y: Axis { label: "response time".into(), unit: Unit::Microseconds, log: true, range: None },
+        right: None,
+        marks: within_reach(marks, &series),
+        series,
+    };
+    Some(chart("latency-throughput", "Latency against throughput", description, Plot::Lines(lines)))
+}
+
+fn from_zero(series: &[Series]) -> Option<(f64, f64)> {
+    let most = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
+    (most > 0.0).then_some((0.0, most * 1.03))
+}
+
+/// A bound far above everything would press what was measured into a corner.
+fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
+    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
+}
+
+fn latency_series(
+    group: &Group<'_>,
+    name: String,
+    of: fn(&LatencySummary) -> f64,
+    known: fn(&Confidence) -> Option<Interval>,
+) -> Series {
+    let with = group.loads.iter().filter_map(|(point, class)| Some((point, class, class.latency?)));
+    let mut series = Series { name, shape: group.shape, ..Series::default() };
+    for (point, class, latency) in with {
+        series.x.push(class.iops);
+        series.y.push(Some(of(&latency)));
+        let interval = class.confidence.as_ref().and_then(known);
+        series.band.push(interval.map(|Interval { low, high }| (low, high)));
+        series.labels.push(load_name(point, class));
+    }
+    if series.band.iter().all(Option::is_none) {
+        series.band.clear();
+    }
+    series
+}
+
+/// `depth 8`; of an offered rate that was not met, that too.
+fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
+    let name = match point.step {
+        Step::Rate(rate) => format!("{} offered a second", words::count(rate as f64)),
+        Step::Cell if point.large == 0 => format!("depth {}", point.small),
+        _ => point.coordinates().to_string(),
+    };
+    if class.met == Some(false) { format!("{name}, not met") } else { name }
+}
+
+fn describe(group: &Group<'_>, unit_name: &str) -> String {
+    let with: Vec<(&At<'_>, LatencySummary)> =
+        group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
+    let (Some((least, first)), Some((most, last))) = (with.first(), with.last()) else { return String::new() };
+    let what = if group.name.is_empty() { "Median and p99 response time".into() } else { group.name.to_string() };
+    format!(
+        "{what}: median {} and p99 {} at {} {unit_name}; median {} and p99 {} at {} {unit_name}.",
+        words::time(first.p50_us),
+        words::time(first.p99_us),
+        words::count(least.1.iops),
+        words::time(last.p50_us),
+        words::time(last.p99_us),
+        words::count(most.1.iops),
+    )
+}
+
+/// The knee, the cap, the bound and the greatest rate that was kept, where they are.
+pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    if let Some(knee) = shape.knee {
+        let label = format!("knee, depth {}", knee.load);
+        marks.push(Mark { at: knee.throughput.value, upright: true, label, ..Mark::default() });
+    }
+    // Where the knee is at the cap, two lines on one place say less than one.
+    if let Some(cap) =
+        shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
+    {
+        let label = format!("cap, {}", words::count(cap.throughput));
+        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Tone::Doubt, ..Mark::default() });
+    }
+    if let Some(bound) = bound {
+        let at = bound.latency.as_micros_f64();
+        marks.push(Mark { at, label: format!("bound {bound}"), tone: Tone::Bad, ..Mark::default() });
+    }
+    if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
+        let label = if bound.is_some() { "greatest rate within it" } else { "greatest rate that was met" };
+        marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Tone::Good, ..Mark::default() });
+    }
+    marks
+}
+
+/// Throughput over depth, with its bands and the law that was fitted. None with fewer than two depths.
+pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts, unit_name: &str) -> Option<Chart> {
+    let mut loads = loads.to_vec();
+    loads.sort_by_key(|(_, class)| class.outstanding);
+    let (first, last) = (loads.first()?.1.outstanding, loads.last()?.1.outstanding);
+    if first == last {
+        return None;
+    }
+    let measured = over_depth("measured", &loads, 1.0, |class| class.iops);
+    let mut series = vec![measured];
+    if let Some(law) = law.filter(|law| law.fits) {
+        series.push(law_series(law, f64::from(first.max(1)), f64::from(last)));
+    }
+    let knee = shape.knee.map(|knee| Mark { at: knee.load, upright: true, label: "knee".into(), ..Mark::default() });
+    let description = format!(
+        "{unit_name} by operations outstanding: {} at depth {first}, {} at depth {last}.",
+        words::count(loads[0].1.iops),
+        words::count(loads[loads.len() - 1].1.iops)
+    );
+    let lines = Lines {
+        x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
+        y: Axis { label: unit_name.into(), unit: Unit::PerSecond, range: level_from_zero(&series), ..Axis::default() },
+        right: None,
+        series,
+        marks: knee.into_iter().collect(),
+    };
+    Some(chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
+}
+
+/// Megabytes a second of large I/O over depth; none with fewer than two depths.
+pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
+    let mut loads = loads.to_vec();
+    loads.sort_by_key(|(point, _)| point.large);
+    let (first, last) = (loads.first()?, loads.last()?);
+    if first.0.large == last.0.large {
+        return None;
+    }
+    let mut series = over_depth("large reads", &loads, 1e-6, |class| class.iops);
+    series.x = loads.iter().map(|(point, _)| f64::from(point.large)).collect();
+    let megabytes = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / 1e6;
+    let description = format!(
+        "MB/s of {what} by how many are outstanding: {} at depth {}, {} at depth {}.",
+        words::count(megabytes(first.1)),
+        first.0.large,
+        words::count(megabytes(last.1)),
+        last.0.large
+    );
+    let scale = f64::from(first.1.io_bytes);
+    series.y.iter_mut().flatten().for_each(|value| *value *= scale);
+    series.band.iter_mut().flatten().for_each(|(low, high)| (*low, *high) = (*low * scale, *high * scale));
+    let series = vec![series];
+    let lines = Lines {
+        x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
+        y: Axis { label: "MB/s".into(), unit: Unit::MbPerSecond, range: level_from_zero(&series), ..Axis::default() },
+        right: None,
+        series,
+        marks: Vec::new(),
+    };
+    Some(chart("large-depth", "Throughput of large I/O", description, Plot::Lines(lines)))
+}
+
+fn level_from_zero(series: &[Series]) -> Option<(f64, f64)> {
+    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    (most > 0.0).then_some((0.0, most * 1.05))
+}
+
+fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) -> f64) -> Series {
+    let mut series = Series { name: name.into(), ..Series::default() };
+    for (point, class) in loads {
+        series.x.push(f64::from(class.outstanding));
+        series.y.push(Some(of(class) * scale));
+        let interval = class.rate().interval.map(|interval| interval.scaled(scale));
+        series.band.push(interval.map(|Interval { low, high }| (low, high)));
+        series.labels.push(load_name(point, class));
+    }
+    series
+}
+
+fn law_series(law: Usl, first: f64, last: f64) -> Series {
+    let step = (last / first).ln() / f64::from(LAW_STEPS);
+    let x: Vec<f64> = (0..=LAW_STEPS).map(|at| first * (step * f64::from(at)).exp()).collect();
+    let y = x.iter().map(|load| Some(law.at(*load))).collect();
+    let name = format!("Universal Scalability Law, within {:.0} %", law.greatest_residual * 100.0);
+    Series { name, shape: Shape::Dashed, x, y, ..Series::default() }
+}
+
+/// A chart.
+pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
+    Chart { id: id.into(), title: title.into(), description, plot }
+}
+
+/// Those charts that are there, beside each other.
+pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
+    let mut blocks: Vec<Block> = charts.into_iter().flatten().map(|chart| Block::Chart(Box::new(chart))).collect();
+    match blocks.len() {
+        0 => None,
+        1 => blocks.pop(),
+        _ => Some(Block::Beside(blocks)),
+    }
+}

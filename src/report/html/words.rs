@@ -1,0 +1,182 @@
+//! Figures and findings in the words of a page: numbers with their thousands apart, times with their unit, intervals
+//! beside them, and the answer that a page opens with.
+
+use super::page::{Answer, Block, Column, Headline, Section, Table, Tone};
+use crate::analyse::{Estimate, Interval};
+use crate::model::{Bytes, Finding, Nanos, Severity};
+use crate::report::{calibration, table};
+
+/// What is said of a figure without an interval.
+pub(super) const UNKNOWN: &str = "interval not known";
+
+/// `79,941`; below a hundred with a decimal where there is one.
+pub(super) fn count(value: f64) -> String {
+    if value.abs() < 99.95 && value.fract().abs() > 1e-9 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut text = if value <= -0.5 { "-".to_string() } else { String::new() };
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `450 µs`, `1.24 ms`: three significant digits of microseconds.
+pub(super) fn time(us: f64) -> String {
+    let text = Nanos::from_micros_f64(us).to_string();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    format!("{number} {}", if unit == "us" { "µs" } else { unit })
+}
+
+/// `8 KiB`.
+pub(super) fn size(bytes: u32) -> String {
+    Bytes(bytes.into()).to_string()
+}
+
+/// `12.5 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `± 0.4 %`.
+pub(super) fn plus_minus(estimate: Estimate) -> String {
+    match estimate.interval {
+        Some(_) => calibration::plus_minus(estimate),
+        None => UNKNOWN.into(),
+    }
+}
+
+/// `438 to 463 µs`.
+pub(super) fn from_to(interval: Option<Interval>) -> String {
+    let Some(Interval { low, high }) = interval else { return UNKNOWN.into() };
+    let (low, high) = (time(low), time(high));
+    let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_string());
+    let same = unit(&low) == unit(&high);
+    let low = if same { low.split(' ').next().unwrap_or_default().to_string() } else { low };
+    format!("{low} to {high}")
+}
+
+/// `458 µs, 438 to 463`: for a cell of a table.
+pub(super) fn time_between(estimate: Estimate) -> String {
+    match estimate.interval {
+        Some(_) => format!("{} ({})", time(estimate.value), from_to(estimate.interval)),
+        None => time(estimate.value),
+    }
+}
+
+/// A rate in large type. `name` is the figure's place in the JSON report.
+pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    headline(name, label, figure.value, count(figure.value), plus_minus(figure), note)
+}
+
+/// Megabytes a second in large type.
+pub(super) fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    headline(name, label, figure.value, format!("{} MB/s", count(figure.value)), plus_minus(figure), note)
+}
+
+/// A time in large type.
+pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
+    headline(name, label, figure.value, time(figure.value), from_to(figure.interval), note)
+}
+
+/// Anything in large type.
+pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, interval: String, note: String) -> Headline {
+    Headline { name: name.into(), label: label.into(), value, interval, note, exact }
+}
+
+/// The answer: what was found, then what stands against it. `bad` are promises that were not kept; `doubts` come in
+/// the order in which they matter.
+pub(super) fn answer(found: &str, bad: Option<String>, doubts: &[&Finding]) -> Answer {
+    let mut sentence = found.to_string();
+    let mut kinds: Vec<&Finding> = Vec::new();
+    for finding in doubts.iter().filter(|finding| finding.severity != Severity::Note) {
+        if kinds.iter().all(|known| known.name != finding.name) {
+            kinds.push(finding);
+        }
+    }
+    if let Some(bad) = &bad {
+        sentence.push_str(&format!(" {bad}"));
+    }
+    let more = match kinds.len() {
+        0 | 1 => String::new(),
+        2 => " One more doubt is told below.".into(),
+        kinds => format!(" {} more doubts are told below.", kinds - 1),
+    };
+    match kinds.first() {
+        Some(first) => sentence.push_str(&format!(" In doubt: {}.{more}", first.what.trim_end_matches('.'))),
+        None if bad.is_none() => sentence.push_str(" Nothing that was watched speaks against these figures."),
+        None => {}
+    }
+    let tone = match (bad.is_some(), kinds.is_empty()) {
+        (true, _) => Tone::Bad,
+        (false, false) => Tone::Doubt,
+        (false, true) => Tone::Good,
+    };
+    Answer { tone, sentence }
+}
+
+/// The findings of a run, those that recur told once, worst first; none if there are none.
+pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
+    let told: Vec<Finding> = table::grouped(all)
+        .into_iter()
+        .map(|(finding, others)| {
+            let more = if others > 0 { format!(" (and {others} more of this kind)") } else { String::new() };
+            Finding { what: format!("{}{more}", finding.what), ..finding.clone() }
+        })
+        .collect();
+    let doubts = told.iter().filter(|finding| finding.severity != Severity::Note).count();
+    let lead = match (doubts, told.len()) {
+        (_, 0) => "Nothing was found that a reader of these figures must know.".to_string(),
+        (0, _) => "No doubts; what is worth knowing beside the figures.".into(),
+        (1, _) => "One doubt, with its evidence and what to do about it; notes after.".into(),
+        (doubts, _) => format!("{doubts} doubts, each with its evidence and what to do about it; notes after."),
+    };
+    let blocks = if told.is_empty() { Vec::new() } else { vec![Block::Findings(told)] };
+    section("findings", "What speaks against it", &lead, blocks)
+}
+
+/// A section.
+pub(super) fn section(id: &str, title: &str, lead: &str, blocks: Vec<Block>) -> Section {
+    Section { id: id.into(), title: title.into(), lead: lead.into(), blocks }
+}
+
+/// A table whose columns with a `#` in front hold figures.
+pub(super) fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
+    let column = |name: &&str| match name.strip_prefix('#') {
+        Some(name) => Column { name: name.into(), is_number: true },
+        None => Column { name: (*name).into(), is_number: false },
+    };
+    Table { caption: caption.into(), columns: columns.iter().map(column).collect(), rows, folded: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_for_people() {
+        let counts = [0.0, 7.25, 99.96, 999.6, 79_941.4, 1_234_567.0, -12_345.0].map(count);
+        assert_eq!(counts, ["0", "7.2", "100", "1,000", "79,941", "1,234,567", "-12,345"]);
+        assert_eq!([0.25, 102.4, 1234.5, 2e6].map(time), ["250 ns", "102 µs", "1.23 ms", "2.00 s"]);
+        let interval = |low, high| Some(Interval { low, high });
+        assert_eq!(from_to(interval(438.0, 463.0)), "438 to 463 µs");
+        assert_eq!(from_to(interval(980.0, 1200.0)), "980 µs to 1.20 ms");
+        assert_eq!(from_to(None), UNKNOWN);
+    }
+
+    #[test]
+    fn an_answer_says_what_stands_against_it() {
+        let (note, doubt) = (Finding::note("n", "a note"), Finding::doubt("d", "a doubt", "a cure"));
+        assert_eq!(answer("It is.", None, &[&note]).tone, Tone::Good);
+        let found = answer("It is.", None, &[&note, &doubt, &doubt]);
+        assert_eq!((found.tone, found.sentence.as_str()), (Tone::Doubt, "It is. In doubt: a doubt."));
+        let other = Finding::doubt("e", "another", "a cure");
+        assert!(answer("It is.", None, &[&doubt, &other]).sentence.ends_with("One more doubt is told below."));
+        assert_eq!(answer("It is.", Some("It broke.".into()), &[&doubt]).tone, Tone::Bad);
+    }
+}

@@ -1,0 +1,123 @@
+//! The page of a run: its figures are those of the JSON report, it is small, and it is written after every run. On the
+//! simulated device, whose virtual time gives the same figures for the same seed.
+
+mod common;
+
+use common::{Place, rigel};
+use serde_json::Value;
+use std::process::Output;
+
+/// What a page of an ordinary run may be at the most.
+const BYTES_MAX: usize = 2_000_000;
+
+fn done(place: &Place, arguments: &str) -> Output {
+    let output = rigel(place, arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments}: {output:?}");
+    output
+}
+
+/// What is in large type: its place in the JSON report, and its value.
+fn headlines(page: &str) -> Vec<(String, f64)> {
+    let attribute = |part: &str, name: &str| {
+        let (_, rest) = part.split_once(&format!("{name}=\""))?;
+        rest.split_once('"').map(|(value, _)| value.to_string())
+    };
+    let parts = page.split("<div data-name=").skip(1).map(|rest| format!("data-name={rest}"));
+    parts
+        .map(|part| {
+            let name = attribute(&part, "data-name").unwrap();
+            let value = attribute(&part, "data-value").unwrap().parse().unwrap();
+            (name, value)
+        })
+        .collect()
+}
+
+/// The figure at a place such as `points.3.classes.0.p99_us`.
+fn figure(document: &Value, place: &str) -> f64 {
+    let pointer = format!("/{}", place.replace('.', "/"));
+    document.pointer(&pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure at {place}"))
+}
+
+/// The page that was written beside the journal, after its figures were held against `document`.
+fn checked(place: &Place, run: &str, document: &Value) -> String {
+    let page = std::fs::read_to_string(place.0.join(&format!("{run}/report.html"))).unwrap();
+    assert!(page.len() < BYTES_MAX, "{run}: {} bytes", page.len());
+    let headlines = headlines(&page);
+    assert!((3..=5).contains(&headlines.len()), "{run}: {headlines:?}");
+    for (name, value) in headlines {
+        let told = figure(document, &name);
+        assert!((value - told).abs() <= 1e-9 * told.abs(), "{run}: {name} is {value} on the page and {told} in JSON");
+    }
+    page
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_figures_of_every_page_are_those_of_the_json_report() {
+    let place = Place::new("html");
+    for (run, arguments) in [
+        ("calibrate", "calibrate sim:8,100us"),
+        ("depths", "curve sim:8,100us --depth 1..32"),
+        ("rates", "curve sim:8,100us --rate 10%..120% --max-latency 1ms"),
+    ] {
+        let output = done(&place, &format!("{arguments} --seed 7 --no-progress --json --out {run}"));
+        let page = checked(&place, run, &json(&output));
+        assert!(page.contains("latency-throughput") && page.contains("timeline"), "{run}");
+        let remarks = String::from_utf8(output.stderr).unwrap();
+        assert!(remarks.contains(&format!("{run}/report.html")), "{remarks}");
+    }
+}
+
+#[test]
+fn an_orion_run_has_its_matrix_as_fields() {
+    let place = Place::new("html-orion");
+    let arguments =
+        "orion -run advanced -matrix detailed -num_disks 1 -duration 2 --target sim:4,1ms --seed 7 --no-progress";
+    done(&place, &format!("{arguments} --out run"));
+    let document = json(&done(&place, "report run --json"));
+    let page = checked(&place, "run", &document);
+    for field in ["matrix-iops", "matrix-mbps", "matrix-p99"] {
+        assert!(page.contains(field), "{field}");
+    }
+    assert!(page.contains("rigel orion -run advanced"), "the command to run it again");
+}
+
+#[test]
+fn a_page_is_written_again_where_it_is_asked_for_and_nowhere_else() {
+    let place = Place::new("html-again");
+    done(&place, "curve sim:2,200us --depth 1,2,4 --seed 7 --no-progress --out run");
+    let first = std::fs::read_to_string(place.0.join("run/report.html")).unwrap();
+    let printed = done(&place, "report run --html -");
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), first, "the same journal makes the same page");
+    done(&place, "report run --html page.html");
+    assert_eq!(std::fs::read_to_string(place.0.join("page.html")).unwrap(), first);
+    std::fs::remove_file(place.0.join("run/report.html")).unwrap();
+    done(&place, "report run --html");
+    assert_eq!(std::fs::read_to_string(place.0.join("run/report.html")).unwrap(), first);
+    let journal = std::fs::read(place.0.join("run/journal.jsonl")).unwrap();
+    let refused = rigel(&place, "report run --html run/journal.jsonl").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(std::fs::read(place.0.join("run/journal.jsonl")).unwrap(), journal);
+    let leftovers = std::fs::read_dir(place.0.join("run")).unwrap().count();
+    assert_eq!(leftovers, 2, "a journal and a page");
+}
+
+#[test]
+fn runs_are_compared_on_one_page() {
+    let place = Place::new("html-compare");
+    done(&place, "curve sim:8,100us --depth 1..32 --seed 7 --no-progress --out before");
+    done(&place, "curve sim:8,130us --depth 1..32 --seed 7 --no-progress --out after");
+    let document = json(&done(&place, "compare before after --json"));
+    done(&place, "compare before after --html page.html");
+    let page = std::fs::read_to_string(place.0.join("page.html")).unwrap();
+    assert!(page.len() < BYTES_MAX);
+    let headlines = headlines(&page);
+    assert!(!headlines.is_empty());
+    for (name, value) in headlines {
+        assert!((value - figure(&document, &name)).abs() < 1e-9, "{name}");
+    }
+    assert!(page.contains("after against before: worse in"), "the verdict");
+}
