@@ -13,7 +13,16 @@ use crate::model::{Finding, Severity};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("assets/rigel.css");
-const SCRIPT: &str = include_str!("assets/rigel.js");
+const SCRIPT: &str = concat!(
+    "(() => {\n'use strict';\n",
+    include_str!("assets/base.js"),
+    include_str!("assets/axes.js"),
+    include_str!("assets/drawing.js"),
+    include_str!("assets/lines.js"),
+    include_str!("assets/heat.js"),
+    include_str!("assets/page.js"),
+    "})();\n"
+);
 const CHARTS_STYLE: &str = include_str!("assets/uplot/uPlot.min.css");
 const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
 const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");

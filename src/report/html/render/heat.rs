@@ -1,7 +1,7 @@
 //! A field of coloured cells: its colours, and the table of coloured cells that few of them are drawn as.
 
 use super::{escape, unit};
-use crate::report::html::page::Heat;
+use crate::report::html::page::{Heat, Unit};
 use std::fmt::Write;
 
 /// Points of a scale from dark blue to yellow whose lightness grows evenly, so that it can be read in grey and by
@@ -20,7 +20,13 @@ const SCALE: [[f64; 3]; 9] = [
 
 /// A field with the value written into each cell.
 pub(super) fn grid(heat: &Heat) -> String {
-    let mut html = String::from("<div class=\"scroll\"><table class=\"heat\">");
+    // Columns keep room for a figure: where there is none, the field scrolls.
+    let width = 3.4 + 2.7 * heat.columns.len() as f64;
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"heat\" style=\"min-width:{width:.1}rem\">",
+        escape::html(&heat.label)
+    );
+    let (factor, _) = in_cells(heat);
     let _ = write!(
         html,
         "<caption class=\"unseen\">{}, by {} and {}</caption><tbody>",
@@ -37,7 +43,7 @@ pub(super) fn grid(heat: &Heat) -> String {
                     let colour = colour(place(*value, ends, heat.log));
                     let ink = if is_light(colour) { "#000" } else { "#fff" };
                     let [red, green, blue] = colour;
-                    let text = unit::short(heat.unit, *value);
+                    let text = in_cell(heat.unit, *value / factor);
                     let whole = unit::text(heat.unit, *value);
                     format!(
                         "<td title=\"{}\" style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>",
@@ -59,19 +65,44 @@ pub(super) fn grid(heat: &Heat) -> String {
 /// What the colours mean, in figures.
 pub(super) fn legend(heat: &Heat) -> String {
     let Some((low, high)) = ends(heat) else { return String::new() };
-    let middle = if heat.log { (low * high).sqrt() } else { f64::midpoint(low, high) };
     let figure = |value: f64| escape::html(&unit::text(heat.unit, value));
     let missing = heat.values.iter().flatten().any(Option::is_none);
-    let missing = if missing { "<span class=\"none\"></span> not measured" } else { "" };
+    let missing = if missing { "<span><span class=\"none\"></span> not measured</span>" } else { "" };
     format!(
-        "<p class=\"scale\"><span>{}{}</span><span>{}</span><span class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></span><span>{}</span>{}{missing}</p>",
+        "<p class=\"scale\"><span>{}{}</span><span class=\"ends\">{} <span class=\"ramp\" style=\"background:linear-gradient(90deg,{})\"></span> {}</span>{}{missing}</p>",
         escape::html(&heat.label),
-        if heat.log { ", logarithmic" } else { "" },
+        if heat.written { in_cells(heat).1 } else { "" },
         figure(low),
         stops().join(","),
         figure(high),
-        if low < high { format!("<span class=\"middle\">middle {}</span>", figure(middle)) } else { String::new() },
+        if heat.log && low < high {
+            format!("<span>(logarithmic: halfway is {})</span>", figure((low * high).sqrt()))
+        } else {
+            String::new()
+        },
     )
+}
+
+/// By what values are divided before they are written into cells, and what the legend says of it: a unit in each cell
+/// would take more room than the figure.
+fn in_cells(heat: &Heat) -> (f64, &'static str) {
+    let (low, high) = ends(heat).unwrap_or((0.0, 0.0));
+    match heat.unit {
+        Unit::Microseconds if low >= 1e5 => (1e6, ", in s"),
+        Unit::Microseconds if high >= 1e3 => (1e3, ", in ms"),
+        Unit::Microseconds => (1.0, ", in µs"),
+        Unit::Share => (0.01, ", in %"),
+        _ => (1.0, ""),
+    }
+}
+
+fn in_cell(unit: Unit, value: f64) -> String {
+    match unit {
+        // Less than a hundredth of a millisecond is not told apart in so little room.
+        Unit::Microseconds | Unit::Share if value.abs() < 0.1 => unit::significant(value, 2),
+        Unit::Microseconds | Unit::Share => unit::short(Unit::Number, value),
+        _ => unit::short(unit, value),
+    }
 }
 
 /// The points of the scale in the words of CSS.

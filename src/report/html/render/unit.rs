@@ -1,4 +1,4 @@
-//! Figures as people read them. `rigel.js` writes them in the same way.
+//! Figures as people read them. `base.js` writes them in the same way.
 
 use crate::report::html::page::Unit;
 
@@ -52,7 +52,7 @@ fn plain(value: f64) -> String {
 }
 
 /// So many digits that count, without zeros behind them.
-fn significant(value: f64, digits: i32) -> String {
+pub(super) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { value.to_string() };
     }

@@ -1,0 +1,273 @@
+// What is drawn on uPlot's canvas below and above its lines: ranges, bars, stacks, intervals, markers, marks.
+
+// ---- drawing on uPlot's canvas ----
+
+const MARKERS = [
+  (pen, x, y, r) => pen.arc(x, y, r, 0, 2 * Math.PI),
+  (pen, x, y, r) => pen.rect(x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8),
+  (pen, x, y, r) =>
+    polygon(pen, [
+      [x, y - r * 1.3],
+      [x + r * 1.3, y],
+      [x, y + r * 1.3],
+      [x - r * 1.3, y],
+    ]),
+  (pen, x, y, r) =>
+    polygon(pen, [
+      [x, y - r * 1.2],
+      [x + r * 1.2, y + r],
+      [x - r * 1.2, y + r],
+    ]),
+  (pen, x, y, r) =>
+    polygon(pen, [
+      [x, y + r * 1.2],
+      [x + r * 1.2, y - r],
+      [x - r * 1.2, y - r],
+    ]),
+];
+const polygon = (pen, points) => {
+  points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  pen.closePath();
+};
+const ratio = () => window.devicePixelRatio || 1;
+const placeX = (u, value) => u.valToPos(value, 'x', true);
+const placeY = (u, value, scale) => u.valToPos(value, scale, true);
+
+/** Does something with the pen, kept inside the plot. */
+const inside = (u, work) => {
+  const { ctx: pen, bbox } = u;
+  pen.save();
+  pen.beginPath();
+  pen.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  pen.clip();
+  work(pen, bbox);
+  pen.restore();
+};
+/** Whether the values in view stand so far apart, in pixels. */
+const few = (u, one, apart = 13) => {
+  const { min, max } = u.scales.x;
+  return one.x.filter((x) => x >= min && x <= max).length * apart < u.bbox.width / ratio();
+};
+
+/** What lies below the lines: ranges, bars, stacks, intervals. */
+const drawBelow = (u, panel) =>
+  inside(u, (pen, bbox) => {
+    for (const mark of panel.marks) if (mark.to !== null) drawRange(u, pen, bbox, mark);
+    for (const one of panel.series) {
+      if (!one.on) continue;
+      if (one.shape === 'bars') drawBars(u, pen, bbox, one, panel);
+      if (one.shape === 'stacked') drawStacked(u, pen, one);
+      if (one.low && !(few(u, one) || one.shape === 'points')) drawBand(u, pen, one);
+    }
+  });
+
+const drawRange = (u, pen, bbox, mark) => {
+  pen.fillStyle = look[mark.tone];
+  pen.globalAlpha = 0.12;
+  if (mark.upright) {
+    const [from, to] = [placeX(u, mark.at), placeX(u, mark.to)];
+    pen.fillRect(from, bbox.top, to - from, bbox.height);
+  } else {
+    const [from, to] = [placeY(u, mark.at, 'y'), placeY(u, mark.to, 'y')];
+    pen.fillRect(bbox.left, from, bbox.width, to - from);
+  }
+  pen.globalAlpha = 1;
+};
+
+const drawBars = (u, pen, bbox, one, panel) => {
+  const several = panel.series.filter((other) => other.shape === 'bars').length > 1;
+  const ground = one.axis.log || u.scales[one.scale].min > 0 ? bbox.top + bbox.height : placeY(u, 0, one.scale);
+  pen.fillStyle = pen.strokeStyle = one.colour();
+  pen.lineWidth = ratio();
+  barEnds(one, panel.x.log).forEach(([from, to], at) => {
+    if (one.y[at] === null) return;
+    const [left, right] = [placeX(u, from), placeX(u, to)];
+    const gap = right - left > 4 * ratio() ? ratio() / 2 : 0;
+    const top = placeY(u, one.y[at], one.scale);
+    pen.globalAlpha = several ? 0.45 : 0.85;
+    pen.fillRect(left + gap, top, right - left - 2 * gap, ground - top);
+    pen.globalAlpha = 1;
+    if (several) pen.strokeRect(left + gap, top, right - left - 2 * gap, ground - top);
+  });
+};
+
+const drawStacked = (u, pen, one) => {
+  const at = (x, y) => [placeX(u, x), placeY(u, y, one.scale)];
+  const upper = one.x.map((x, index) => at(x, one.top[index]));
+  const lower = one.x.map((x, index) => at(x, one.bottom[index])).reverse();
+  if (!upper.length) return;
+  pen.beginPath();
+  polygon(pen, [...upper, ...lower]);
+  pen.fillStyle = one.colour();
+  pen.globalAlpha = 0.7;
+  pen.fill();
+  pen.globalAlpha = 1;
+  // The ground shows between two layers, so that they are told apart by more than colour; not where they are noise.
+  if (!few(u, one, 3)) return;
+  pen.beginPath();
+  upper.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  pen.strokeStyle = look.paper;
+  pen.lineWidth = 1.2 * ratio();
+  pen.stroke();
+};
+
+const drawBand = (u, pen, one) => {
+  pen.fillStyle = one.colour();
+  pen.globalAlpha = 0.2;
+  // Each piece between two gaps.
+  let piece = [];
+  const close = () => {
+    if (piece.length > 1) {
+      const edge = (end) => piece.map((at) => [placeX(u, one.x[at]), placeY(u, one[end][at], one.scale)]);
+      pen.beginPath();
+      polygon(pen, [...edge('high'), ...edge('low').reverse()]);
+      pen.fill();
+    }
+    piece = [];
+  };
+  one.x.forEach((_, at) => (one.low[at] === null || one.high[at] === null ? close() : piece.push(at)));
+  close();
+  pen.globalAlpha = 1;
+};
+
+/** What lies above the lines: whiskers, markers, marks and their words. */
+const drawAbove = (u, panel) => {
+  inside(u, (pen, bbox) => {
+    for (const one of panel.series) {
+      if (!one.on) continue;
+      const sparse = few(u, one) || one.shape === 'points';
+      if (one.low && sparse) drawWhiskers(u, pen, one);
+      if (one.shape === 'points' || (one.shape === 'line' && sparse)) drawMarkers(u, pen, one);
+    }
+    for (const mark of panel.marks) drawMark(u, pen, bbox, mark);
+  });
+  writeMarks(u, panel);
+};
+
+const drawWhiskers = (u, pen, one) => {
+  const tip = 3 * ratio();
+  pen.strokeStyle = one.colour();
+  pen.lineWidth = 1.2 * ratio();
+  pen.beginPath();
+  one.x.forEach((value, at) => {
+    if (one.low[at] === null || one.high[at] === null) return;
+    const [x, low, high] = [
+      placeX(u, value),
+      placeY(u, one.low[at], one.scale),
+      placeY(u, one.high[at], one.scale),
+    ];
+    // One that is smaller than the marker says nothing.
+    if (low - high < 7 * ratio()) return;
+    pen.moveTo(x, low);
+    pen.lineTo(x, high);
+    for (const y of [low, high]) {
+      pen.moveTo(x - tip, y);
+      pen.lineTo(x + tip, y);
+    }
+  });
+  pen.stroke();
+};
+
+const drawMarkers = (u, pen, one) => {
+  const marker = MARKERS[one.index % MARKERS.length];
+  const size = (one.x.length > 400 ? 1.8 : 3.8) * ratio();
+  pen.fillStyle = one.colour();
+  pen.strokeStyle = look.paper;
+  pen.lineWidth = ratio();
+  one.x.forEach((x, at) => {
+    if (one.y[at] === null) return;
+    pen.beginPath();
+    marker(pen, placeX(u, x), placeY(u, one.y[at], one.scale), size);
+    pen.fill();
+    if (one.x.length <= 400) pen.stroke();
+  });
+};
+
+const drawMark = (u, pen, bbox, mark) => {
+  pen.strokeStyle = look[mark.tone];
+  pen.lineWidth = 1.2 * ratio();
+  pen.setLineDash([5 * ratio(), 3 * ratio()]);
+  pen.beginPath();
+  for (const value of [mark.at, mark.to].filter((at) => at !== null)) {
+    if (mark.upright) {
+      const x = Math.round(placeX(u, value));
+      pen.moveTo(x, bbox.top);
+      pen.lineTo(x, bbox.top + bbox.height);
+    } else {
+      const y = Math.round(placeY(u, value, 'y'));
+      pen.moveTo(bbox.left, y);
+      pen.lineTo(bbox.left + bbox.width, y);
+    }
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+};
+
+const MARK_ROW = 15;
+const markRows = (panel) =>
+  Math.min(3, panel.marks.filter((mark) => mark.upright && mark.label && !mark.silent).length);
+
+/** The words of marks: of upright ones in rows above the plot, of level ones at its edge, none over another. */
+const writeMarks = (u, panel) => {
+  const { ctx: pen, bbox } = u;
+  const size = ratio();
+  pen.save();
+  pen.font = `${12 * size}px ${look.font}`;
+  pen.textBaseline = 'middle';
+  pen.textAlign = 'left';
+  const taken = [];
+  const shown = panel.marks.some((mark) => !mark.upright)
+    ? panel.series.filter((one) => one.on && one.x.length < 400)
+    : [];
+  const points = shown.flatMap((one) => one.x.map((x, at) => [placeX(u, x), placeY(u, one.y[at], one.scale)]));
+  const free = (box) =>
+    taken.every((other) => box[0] > other[2] || box[2] < other[0] || box[1] > other[3] || box[3] < other[1]);
+  const write = (mark, left, middle, width) => {
+    const box = [left - 4 * size, middle - 7 * size, left + width + 4 * size, middle + 7 * size];
+    if (!free(box)) return false;
+    taken.push(box);
+    // Lines below it are kept off by an edge in the colour of the ground.
+    pen.strokeStyle = look.paper;
+    pen.lineWidth = 4 * size;
+    pen.lineJoin = 'round';
+    pen.strokeText(mark.label, left, middle);
+    pen.fillStyle = look[mark.tone];
+    pen.fillText(mark.label, left, middle);
+    return true;
+  };
+  for (const mark of panel.marks) {
+    if (!mark.label || mark.silent) continue;
+    const width = pen.measureText(mark.label).width;
+    if (mark.upright) {
+      const x = placeX(u, mark.at);
+      if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+      const left = Math.min(Math.max(bbox.left, x - 3 * size), u.ctx.canvas.width - width - 2 * size);
+      for (let row = 0; row < markRows(panel); row++) {
+        if (write(mark, left, bbox.top - (row + 0.6) * MARK_ROW * size, width)) break;
+      }
+    } else {
+      const y = placeY(u, mark.at, 'y');
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      const right = bbox.left + bbox.width - width - 5 * size;
+      const places = [
+        [right, -8],
+        [right, 9],
+        [bbox.left + 6 * size, -8],
+        [bbox.left + 6 * size, 9],
+      ];
+      const fits = places.filter(
+        ([, off]) => y + off * size > bbox.top + 6 * size && y + off * size < bbox.top + bbox.height - 6 * size,
+      );
+      const covered = ([left, off]) =>
+        points.filter(
+          ([px, py]) =>
+            px > left - 8 * size && px < left + width + 8 * size && Math.abs(py - y - off * size) < 11 * size,
+        ).length;
+      fits
+        .map((at) => [covered(at), at])
+        .sort((a, b) => a[0] - b[0])
+        .some(([, [left, off]]) => write(mark, left, y + off * size, width));
+    }
+  }
+  pen.restore();
+};

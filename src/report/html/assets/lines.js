@@ -1,0 +1,319 @@
+// A chart of lines. Goes in: a figure and its data. Comes out: panels of uPlot with legends, a cursor that tells
+// values, and zoom; all panels of a figure show the same part of their horizontal axis.
+
+// ---- a figure with axes ----
+
+/** The room beside a plot for the figures at its axis. */
+const side = (width) => (width < 500 ? 50 : 58);
+
+/** The nearest value of a series to a place, unless it is far away. */
+const nearest = (u, row, index, x) => {
+  const values = u.data[row];
+  const known = (at) => values[at] !== null && values[at] !== undefined;
+  if (known(index)) return index;
+  let [below, above] = [index, index];
+  while (below >= 0 && !known(below)) below--;
+  while (above < values.length && !known(above)) above++;
+  const distance = (at) =>
+    at >= 0 && at < values.length ? Math.abs(u.valToPos(u.data[0][at], 'x') - u.valToPos(x, 'x')) : Infinity;
+  const found = distance(below) <= distance(above) ? below : above;
+  return distance(found) < u.over.clientWidth * 0.2 ? found : null;
+};
+
+const optionsOf = (chart, panel, last, width, height) => {
+  const lineOf = uPlot.paths.linear();
+  const stepsOf = uPlot.paths.stepped({ align: 1 });
+  const pathOf = { line: lineOf, dashed: lineOf, steps: stepsOf };
+  const axisOf = (axis, scale, side, more) => ({
+    scale,
+    side,
+    stroke: look.soft,
+    font: `12px ${look.font}`,
+    gap: 4,
+    grid: { stroke: look.grid, width: 1 },
+    ticks: { stroke: look.rule, width: 1, size: 4 },
+    splits: (u, _, low, high) =>
+      ticks(
+        axis,
+        low,
+        high,
+        scale === 'x' ? Math.max(3, u.bbox.width / ratio() / 62) : Math.max(4.2, u.bbox.height / ratio() / 30),
+      ),
+    filter: (u, values) => values,
+    values: (u, values) => written(axis, values),
+    ...more,
+  });
+  const axes = [
+    axisOf(panel.x, 'x', 2, {
+      size: last ? 24 : 8,
+      ...(last ? {} : { values: (u, values) => values.map(() => '') }),
+    }),
+    axisOf(panel.y, 'y', 3, { size: side(width) }),
+  ];
+  if (panel.right) axes.push(axisOf(panel.right, 'right', 1, { size: side(width), grid: { show: false } }));
+  // While scales are made, the new horizontal one is told by the values of its series alone.
+  const scaleOf = (axis, key) => ({
+    time: false,
+    distr: axis.log ? 3 : 1,
+    range: (u) => vertical(panel, key, u.series[0].min, u.series[0].max),
+  });
+  // What is in view changes by zooming alone: uPlot would round a logarithmic axis to whole decades.
+  const kept = (u) => (u.scales.x.min == null ? chart.full : [u.scales.x.min, u.scales.x.max]);
+  const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: kept }, y: scaleOf(panel.y, 'y') };
+  if (panel.right) scales.right = scaleOf(panel.right, 'right');
+  const right = panel.right ? 0 : chart.anyRight ? side(width) : 24;
+  return {
+    width,
+    height,
+    axes,
+    scales,
+    legend: { show: false },
+    padding: [panel.marks.length ? Math.max(8, markRows(panel) * MARK_ROW + 2) : 8, right, 0, 0],
+    cursor: {
+      y: false,
+      drag: { x: true, y: false, dist: 6, setScale: false },
+      sync: chart.panels.length > 1 ? { key: chart.id, scales: ['x', null] } : undefined,
+      points: { size: 8, width: 1.5, fill: (u, row) => panel.series[row - 1].colour(), stroke: () => look.paper },
+      dataIdx: nearest,
+      bind: { dblclick: () => () => (chart.reset(), null) },
+    },
+    series: [
+      {},
+      ...panel.series.map((one) => ({
+        label: one.name,
+        scale: one.scale,
+        stroke: one.colour(),
+        width: one.shape === 'dashed' ? 1.3 : 1.8,
+        dash: one.dash,
+        show: one.on,
+        paths: pathOf[one.shape] || (() => null),
+        points: { show: false },
+      })),
+    ],
+    hooks: {
+      drawAxes: [(u) => drawBelow(u, panel)],
+      draw: [(u) => drawAbove(u, panel)],
+      setSelect: [(u) => chart.selected(u)],
+      setCursor: [(u) => chart.pointed(u)],
+    },
+  };
+};
+
+/** A small picture of a series: its line and marker. */
+const swatch = (one) => {
+  const NS = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(NS, 'svg');
+  const add = (name, attributes) => {
+    const part = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) part.setAttribute(key, value);
+    svg.append(part);
+  };
+  svg.setAttribute('viewBox', '0 0 24 12');
+  svg.setAttribute('aria-hidden', 'true');
+  const colour = one.colour();
+  if (one.shape === 'bars' || one.shape === 'stacked')
+    add('rect', { x: 6, y: 1, width: 12, height: 10, fill: colour, opacity: 0.8 });
+  else if (one.shape !== 'points')
+    add('path', {
+      d: 'M0 6H24',
+      stroke: colour,
+      'stroke-width': 2,
+      'stroke-dasharray': one.dash.join(' ') || 'none',
+    });
+  if (one.shape === 'points' || one.shape === 'line') {
+    const shapes = [
+      'M12 2.8a3.2 3.2 0 1 0 .01 0z',
+      'M9 3h6v6H9z',
+      'M12 1.5 16.5 6 12 10.5 7.5 6z',
+      'M12 2 16 9H8z',
+      'M12 10 16 3H8z',
+    ];
+    if (one.shape === 'points' || one.marked) add('path', { d: shapes[one.index % shapes.length], fill: colour });
+  }
+  return svg;
+};
+
+/** A chart of lines: one panel or several below each other. */
+const axesChart = (figure, data) => {
+  const plot = figure.querySelector('.plot');
+  const panels = data.panels.map((panel) => ready(panel, data.xs));
+  const full = panels.length ? horizontal(panels) : null;
+  if (!full) {
+    plot.append(element('p', 'none-drawn', 'Nothing was measured that could be drawn here.'));
+    return null;
+  }
+  // What happened at a moment is named in the first panel only.
+  const named = new Set();
+  for (const mark of panels.flatMap((panel) => panel.marks)) {
+    const name = `${mark.upright} ${mark.at} ${mark.label}`;
+    mark.silent = mark.upright && named.has(name);
+    named.add(name);
+  }
+  const several = panels.length > 1;
+  const tip = element('div', 'tip');
+  tip.setAttribute('role', 'status');
+  tip.hidden = true;
+  let plots = [];
+  let active = null;
+
+  const chart = {
+    id: figure.id,
+    panels,
+    full,
+    anyRight: panels.some((panel) => panel.right),
+    /** What was dragged over comes to fill every panel. */
+    selected(u) {
+      const { left, width } = u.select;
+      if (u !== active || width < 4) return;
+      const view = { min: u.posToVal(left, 'x'), max: u.posToVal(left + width, 'x') };
+      for (const other of plots) {
+        other.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        other.setScale('x', { ...view });
+      }
+    },
+    reset() {
+      for (const u of plots) u.setScale('x', { min: full[0], max: full[1] });
+    },
+    pointed(u) {
+      if (u === active) requestAnimationFrame(() => u === active && tell());
+    },
+  };
+
+  /** Says what is at the cursor. */
+  const tell = () => {
+    const { left, top } = active.cursor;
+    if (left === undefined || left < 0) {
+      tip.hidden = true;
+      return;
+    }
+    const rows = plots.flatMap((u, of) =>
+      panels[of].series
+        .filter((one) => one.on)
+        .flatMap((one) => {
+          const index = u.cursor.idxs?.[one.index + 1];
+          return index === null || index === undefined ? [] : [{ one, of, x: u.data[0][index] }];
+        }),
+    );
+    const pointer = active.posToVal(left, 'x');
+    const away = (row) => Math.abs(active.valToPos(row.x, 'x') - left);
+    const head = rows.length ? rows.reduce((best, row) => (away(row) < away(best) ? row : best)).x : pointer;
+    const axis = panels[0].x;
+    const prefix = axis.unit === 'moment' || axis.unit === 'nines' || !axis.label ? '' : `${axis.label} `;
+    tip.replaceChildren(element('strong', '', prefix + long(axis.unit, head)));
+    for (const { one, x } of rows) {
+      const at = one.x.indexOf(x);
+      const line = element('div', '', '', swatch(one), element('span', '', one.name));
+      line.append(element('b', '', long(one.axis.unit, one.y[at])));
+      const more = [];
+      if (one.low && one.low[at] !== null && one.high[at] !== null)
+        more.push(`${long(one.axis.unit, one.low[at])} to ${long(one.axis.unit, one.high[at])}`);
+      if (one.labels?.[at]) more.push(one.labels[at]);
+      if (x !== head) more.push(`at ${long(axis.unit, x)}`);
+      if (more.length) line.append(element('small', '', more.join(', ')));
+      tip.append(line);
+    }
+    const marks = panels
+      .flatMap((panel) => panel.marks)
+      .filter((mark) => mark.upright && !mark.silent && mark.label);
+    for (const mark of marks) {
+      const [from, to] = [mark.at, mark.to ?? mark.at].map((value) => active.valToPos(value, 'x'));
+      if (left > from - 5 && left < to + 5) tip.append(element('div', '', `| ${mark.label}`));
+    }
+    tip.hidden = false;
+    place(tip, plot, active.over, left, several ? 8 : top);
+  };
+
+  const dataOf = (panel) => {
+    const columns = panel.series.map((one) => [
+      one.x,
+      one.shape === 'stacked' ? one.y.map((y, at) => (y === null ? null : one.top[at])) : one.y,
+    ]);
+    return columns.length ? uPlot.join(columns) : [[]];
+  };
+  const viewed = () =>
+    plots[0] ? { min: plots[0].scales.x.min, max: plots[0].scales.x.max } : { min: full[0], max: full[1] };
+  const toggle = (index, one) => {
+    one.on = !one.on;
+    stack(panels[index]);
+    plots[index].setData(dataOf(panels[index]), false);
+    plots[index].setSeries(one.index + 1, { show: one.on });
+    plots[index].setScale('x', viewed());
+  };
+  const build = () => {
+    const width = Math.floor(plot.clientWidth);
+    if (!width) return;
+    const view = viewed();
+    plots.forEach((u) => u.destroy());
+    plot.replaceChildren();
+    plots = panels.map((panel, index) => {
+      const last = index === panels.length - 1;
+      const labels = element('div', 'labels', '', element('span', '', `↑ ${panel.y.label}`));
+      if (panel.series.length > 1) labels.append(legendOf(panel, width, (one) => toggle(index, one)));
+      if (panel.right) labels.append(element('span', 'right', `${panel.right.label} ↑`));
+      const box = element('div');
+      box.setAttribute('role', 'img');
+      box.setAttribute('aria-label', `${plot.getAttribute('aria-label')} ${panel.y.label}`);
+      plot.append(labels, box);
+      const marks = markRows(panel) * MARK_ROW;
+      const height = (several ? 118 : width < 500 ? 230 : printing() ? 250 : 290) + marks + (last ? 24 : 8);
+      const u = new uPlot(optionsOf(chart, panel, last, width, height), dataOf(panel), box);
+      u.over.addEventListener('mouseenter', () => (active = u));
+      u.over.addEventListener('mouseleave', () => {
+        if (active === u) active = null;
+        tip.hidden = true;
+      });
+      u.setScale('x', view);
+      return u;
+    });
+    plot.append(element('div', 'labels across', '', element('span', '', horizontalLabel(panels[0].x, full))));
+  };
+  const bands = panels.some((panel) => panel.series.some((one) => one.low));
+  const hints = [];
+  if (bands) hints.push('Whiskers and bands are 95 % intervals.');
+  if (!document.querySelector('.hint.zoom'))
+    hints.push('Drag to zoom in, double-click to see all again; arrow keys walk along.');
+  plot.after(tip);
+  if (hints.length) tip.after(element('p', hints.length > bands ? 'hint zoom' : 'hint', hints.join(' ')));
+  plot.setAttribute('role', 'group');
+  walk(plot, (step) => {
+    active = active || plots[0];
+    if (step === null) {
+      active.setCursor({ left: -10, top: -10 });
+      tip.hidden = true;
+      active = null;
+      return;
+    }
+    const xs = active.data[0];
+    const now = active.cursor.idx ?? (step > 0 ? -1 : xs.length);
+    const next = Math.min(xs.length - 1, Math.max(0, now + step));
+    active.setCursor({ left: active.valToPos(xs[next], 'x'), top: 10 });
+  });
+  return { build, plot };
+};
+
+/** The label below the horizontal axis; of moments, with the day. */
+const horizontalLabel = (axis, [from, to]) => {
+  if (axis.unit !== 'moment') return `${axis.label} →`;
+  const [first, last] = [date(from).slice(0, 10), date(to).slice(0, 10)];
+  return `${axis.label}, ${first === last ? first : `${first} to ${last}`} →`;
+};
+
+/** Buttons that show and hide the series of a panel. */
+const legendOf = (panel, width, toggle) => {
+  const box = element('div', 'legend');
+  box.setAttribute('role', 'group');
+  box.setAttribute('aria-label', 'Series shown');
+  for (const one of panel.series) {
+    one.marked = one.shape === 'line' && one.x.length * 13 < width;
+    const button = element('button', '', '', swatch(one), one.name);
+    button.type = 'button';
+    const tell = () => button.setAttribute('aria-pressed', String(one.on));
+    button.addEventListener('click', () => {
+      toggle(one);
+      tell();
+    });
+    tell();
+    box.append(button);
+  }
+  return box;
+};
