@@ -54,8 +54,8 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
         output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
     }
     if let Some(file) = &args.html {
-        let named: Vec<(String, &Run)> = names.iter().cloned().zip(&runs).collect();
-        page::write(&html::compared(&named, &found), file)?;
+        let together: Vec<(String, &Run)> = names.iter().cloned().zip(&runs).collect();
+        page::write(&html::compared(&together, &found), file)?;
     }
     let Some(slower) = &found.slower else { return Ok(0) };
     if !slower.certain.is_empty() {

@@ -13,7 +13,7 @@ use crate::report::calibration;
 
 /// How many times the median a p99 at low load may be before a reader must hear of it: a device that answers one
 /// request at a time has nothing to queue behind.
-const TAIL: f64 = 5.0;
+const TAIL: f64 = 10.0;
 
 /// The page, with what stands above it.
 pub(super) fn page(run: &Run, found: &Calibration, page: Page) -> Page {
@@ -42,13 +42,19 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    if let Some(cap) = found.findings.iter().find(|finding| finding.name == "cap") {
-        text.push_str(&format!(" {}.", capital(&cap.what)));
-    }
-    if let Some(tail) = tail(found) {
-        text.push_str(&tail);
-    }
-    words::answer(&text, bad(run, found), &doubts(run, found))
+    words::answer(&text, care(found), bad(run, found), &doubts(run, found))
+}
+
+/// A throttle, and a tail that no load explains.
+fn care(found: &Calibration) -> Option<String> {
+    let parts: Vec<String> = throttle(&found.findings).into_iter().chain(tail(found)).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// What a finding says of a limit that makes operations wait: that every part of a device is at work needs no telling.
+pub(super) fn throttle(findings: &[Finding]) -> Option<String> {
+    let cap = findings.iter().find(|finding| finding.name == "cap" && finding.what.contains("throttle"))?;
+    Some(format!("{}.", capital(&cap.what)))
 }
 
 fn at_most(found: &Calibration) -> String {
@@ -85,7 +91,7 @@ fn tail(found: &Calibration) -> Option<String> {
     let times = low.p99_us.value / low.p50_us.value;
     (times >= TAIL).then(|| {
         format!(
-            " One read in a hundred takes {} or longer even one at a time, {times:.0} times the median.",
+            "One read in a hundred takes {} or longer even one at a time, {times:.0} times the median.",
             words::time(low.p99_us.value)
         )
     })
@@ -185,14 +191,19 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     ]));
     blocks.extend(shape(&calibration::knee(&found.curve)));
     let lead = "Random reads of the small size. Up the line more are outstanding; beyond the knee that only makes them \
-                wait. The shaded bands are 95 % intervals.";
+                wait.";
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 
-/// What two theories say of the knee, as the text report has it.
+/// What two theories say of the knee, as the text report has it in columns.
 pub(super) fn shape(text: &str) -> Option<Block> {
-    let sentences: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let text = sentences.join("; ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = |line: &str| {
+        let mut columns = line.split("  ").map(str::trim).filter(|column| !column.is_empty());
+        let name = columns.next()?;
+        let rest = columns.collect::<Vec<_>>().join(", ");
+        Some(if rest.is_empty() { name.to_string() } else { format!("{name}: {rest}") })
+    };
+    let text = text.lines().filter_map(sentence).collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then(|| Block::Text(format!("{}.", capital(&text))))
 }
 

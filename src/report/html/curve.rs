@@ -1,6 +1,6 @@
 //! What the page of a curve of latency against throughput says.
 
-use super::calibrate::{failures, shape};
+use super::calibrate::{failures, shape, throttle};
 use super::distribution::Chosen;
 use super::page::{Answer, Block, Headline, Page, Section, Shape};
 use super::throughput::{self, Group, first_classes};
@@ -42,14 +42,11 @@ pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &st
     if text.is_empty() {
         text.push_str("The run measured too little to say anything.");
     }
-    if let Some(cap) = found.findings.iter().find(|finding| finding.name == "cap") {
-        text.push_str(&format!(" {}.", cap.what));
-    }
     let bad = failures(found.points.iter().flat_map(|point| &point.findings)).or_else(|| {
         let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
         Some(format!("No load kept the bound of {bound}."))
     });
-    words::answer(text.trim_start(), bad, &doubts(run, found))
+    words::answer(text.trim_start(), throttle(&found.findings), bad, &doubts(run, found))
 }
 
 fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
@@ -58,7 +55,7 @@ fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
     let (p50, p99) = (words::time(most.p50_us.value), words::time(most.p99_us.value));
     match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step == Step::Depth).count() > 1) {
         Some(knee) if knee.bounded_above => {
-            format!("{} {place} are enough for all there is, {greatest} {rate}; more only wait longer.", knee.load)
+            format!("With {} {place} it does {greatest} {rate}; more only wait longer.", knee.load)
         }
         Some(_) => format!(
             "At {} {place} it does {greatest} {rate}, and throughput still rose there: median {p50}, p99 {p99}.",
@@ -205,7 +202,7 @@ pub(super) fn drawn(run: &Run, found: &CurveResult, called: Words) -> Section {
             words::count(delay.rate as f64)
         )));
     }
-    let lead = "Response times count from when an operation was due. The shaded bands are 95 % intervals.";
+    let lead = "Response times count from when an operation was due.";
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 

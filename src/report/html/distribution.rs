@@ -42,7 +42,8 @@ fn percentiles(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     let series = histograms.iter().map(|(name, histogram)| {
         // Beyond one in all that were counted there is nothing to know.
         let most = (histogram.count() as f64).log10();
-        let steps = (0..).map(|step| f64::from(step) / f64::from(STEPS_A_NINE)).take_while(|nines| *nines <= most);
+        // The least of all comes from chance alone.
+        let steps = (1..).map(|step| f64::from(step) / f64::from(STEPS_A_NINE)).take_while(|nines| *nines <= most);
         let x: Vec<f64> = steps.collect();
         let y = x.iter().map(|nines| quantile_us(histogram, 1.0 - 10f64.powf(-nines))).collect();
         Series { name: (*name).into(), x, y, ..Series::default() }

@@ -64,7 +64,7 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, bad, &doubts)
+    words::answer(&text, None, bad, &doubts)
 }
 
 fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {

@@ -1,6 +1,6 @@
 //! What the page of a run by Orion's verb says: the matrix of small and large loads as fields of colour.
 
-use super::calibrate::failures;
+use super::calibrate::{failures, throttle};
 use super::distribution::Chosen;
 use super::page::{Answer, Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
 use super::throughput::{self, Group, first_classes};
@@ -91,9 +91,6 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
     if let Some(beside) = beside(points) {
         text.push_str(&beside);
     }
-    if let Some(cap) = of_run.iter().find(|finding| finding.name == "cap") {
-        text.push_str(&format!(" For small I/O alone {}.", cap.what));
-    }
     let planned = run.header.points.len();
     let bad = failures(points.iter().flat_map(|point| &point.findings)).or_else(|| {
         let complete = points.iter().filter(|point| point.end == End::Complete).count();
@@ -106,7 +103,7 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, bad, &doubts)
+    words::answer(&text, throttle(of_run), bad, &doubts)
 }
 
 /// What large I/O beside costs small I/O: the same number of small ones, alone and beside the most large ones.
@@ -254,7 +251,7 @@ fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
         throughput::depth_chart(&small, shape.usl, shape, "IOPS"),
         throughput::large_chart(&large, "large I/O"),
     ]));
-    let lead = "Small I/O without large beside it, and large I/O without small. The shaded bands are 95 % intervals.";
+    let lead = "Small I/O without large beside it, and large I/O without small.";
     let section = words::section("latency-throughput", "Latency against throughput", lead, blocks);
     (!section.blocks.is_empty()).then_some(section)
 }

@@ -29,7 +29,7 @@ pub(super) fn section(points: &[PointSummary], operations: &str) -> Section {
         points.iter().flat_map(|point| point.classes.iter().map(move |class| row(point, class))).collect();
     let mut table = words::rows("Every point, in the order it was measured", &columns, rows);
     table.folded = table.rows.len() > OPEN_MAX;
-    let lead = format!("{} points were measured.", points.len());
+    let lead = format!("{} measured.", words::points(points.len()));
     words::section("points", "All points", &lead, vec![Block::Table(table)])
 }
 

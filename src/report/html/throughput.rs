@@ -13,11 +13,11 @@ const BOUND_REACH: f64 = 12.0;
 /// A class at its load.
 pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
 
-/// The first class of every point that is `wanted`, in ascending order of throughput.
+/// The first class of every point that is `wanted`, in ascending order of load.
 pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSummary) -> bool) -> Vec<At<'_>> {
     let chosen = points.iter().filter(|point| wanted(point));
     let mut found: Vec<At<'_>> = chosen.filter_map(|point| Some((point, point.classes.first()?))).collect();
-    found.sort_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+    found.sort_by_key(|(point, _)| point.coordinates());
     found
 }
 
@@ -25,7 +25,7 @@ pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSumma
 pub(super) struct Group<'a> {
     /// What stands before p50 and p99 in the legend; may be empty.
     pub(super) name: &'a str,
-    /// In ascending order of throughput.
+    /// In ascending order of load.
     pub(super) loads: Vec<At<'a>>,
     /// How they are drawn.
     pub(super) shape: Shape,
@@ -34,10 +34,10 @@ pub(super) struct Group<'a> {
 /// Median and p99 over throughput, with bands. None if there is nothing to draw.
 pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
     let mut series = Vec::new();
-    for group in groups {
-        let name = |quantile: &str| format!("{} {quantile}", group.name).trim().to_string();
-        series.push(latency_series(group, name("p50"), |l| l.p50_us, |known| known.p50_us));
-        series.push(latency_series(group, name("p99"), |l| l.p99_us, |known| known.p99_us));
+    for (at, group) in groups.iter().enumerate() {
+        let colour = u8::try_from(2 * at % 8).unwrap_or(0);
+        series.extend(latency_series(group, ("p50", colour), |l| l.p50_us, |known| known.p50_us));
+        series.extend(latency_series(group, ("p99", colour + 1), |l| l.p99_us, |known| known.p99_us));
     }
     series.retain(|series| series.x.len() > 1 || series.shape == Shape::Points && !series.x.is_empty());
     let described = groups.iter().find(|group| group.loads.len() > 1)?;
@@ -63,25 +63,42 @@ fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
     marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
 }
 
+/// The line of the loads each of which gave more than all before it, and as points alone those that did not: a line
+/// back and forth through them would show what is not there.
 fn latency_series(
     group: &Group<'_>,
-    name: String,
+    (quantile, colour): (&str, u8),
     of: fn(&LatencySummary) -> f64,
     known: fn(&Confidence) -> Option<Interval>,
-) -> Series {
-    let with = group.loads.iter().filter_map(|(point, class)| Some((point, class, class.latency?)));
-    let mut series = Series { name, shape: group.shape, ..Series::default() };
-    for (point, class, latency) in with {
+) -> [Series; 2] {
+    let name = format!("{} {quantile}", group.name).trim().to_string();
+    let made = |name: String, shape| Series { name, shape, colour: Some(colour), ..Series::default() };
+    let mut line = made(name.clone(), group.shape);
+    let mut others: Vec<(&At<'_>, LatencySummary)> = Vec::new();
+    let add = |series: &mut Series, (point, class): &At<'_>, latency: &LatencySummary| {
         series.x.push(class.iops);
-        series.y.push(Some(of(&latency)));
+        series.y.push(Some(of(latency)));
         let interval = class.confidence.as_ref().and_then(known);
         series.band.push(interval.map(|Interval { low, high }| (low, high)));
         series.labels.push(load_name(point, class));
+    };
+    for load in &group.loads {
+        let Some(latency) = load.1.latency else { continue };
+        if line.x.last().is_none_or(|last| load.1.iops > *last) {
+            add(&mut line, load, &latency);
+        } else {
+            others.push((load, latency));
+        }
     }
-    if series.band.iter().all(Option::is_none) {
-        series.band.clear();
+    others.sort_by(|(one, _), (other, _)| one.1.iops.total_cmp(&other.1.iops));
+    let mut rest = made(format!("{name}, no gain"), Shape::Points);
+    others.iter().for_each(|(load, latency)| add(&mut rest, load, latency));
+    for series in [&mut line, &mut rest] {
+        if series.band.iter().all(Option::is_none) {
+            series.band.clear();
+        }
     }
-    series
+    [line, rest]
 }
 
 /// `depth 8`; of an offered rate that was not met, that too.
@@ -97,15 +114,15 @@ fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
 fn describe(group: &Group<'_>, unit_name: &str) -> String {
     let with: Vec<(&At<'_>, LatencySummary)> =
         group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
-    let (Some((least, first)), Some((most, last))) = (with.first(), with.last()) else { return String::new() };
+    let (Some((least, low)), Some((most, high))) = (with.first(), with.last()) else { return String::new() };
     let what = if group.name.is_empty() { "Median and p99 response time".into() } else { group.name.to_string() };
     format!(
         "{what}: median {} and p99 {} at {} {unit_name}; median {} and p99 {} at {} {unit_name}.",
-        words::time(first.p50_us),
-        words::time(first.p99_us),
+        words::time(low.p50_us),
+        words::time(low.p99_us),
         words::count(least.1.iops),
-        words::time(last.p50_us),
-        words::time(last.p99_us),
+        words::time(high.p50_us),
+        words::time(high.p99_us),
         words::count(most.1.iops),
     )
 }

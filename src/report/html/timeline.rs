@@ -52,8 +52,8 @@ pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
     }
     let span = parts.last().map_or(0.0, Part::end);
     let description = format!(
-        "{} points one after the other over {}, from top to bottom: {}.",
-        parts.len(),
+        "{} over {}, from top to bottom: {}.",
+        words::points(parts.len()),
         words::time(span * 1e6),
         panels.iter().map(|panel| panel.y.label.as_str()).collect::<Vec<_>>().join(", ")
     );

@@ -61,12 +61,24 @@ pub(super) fn from_to(interval: Option<Interval>) -> String {
     format!("{low} to {high}")
 }
 
-/// `458 µs, 438 to 463`: for a cell of a table.
+/// `458 µs (438 to 463)`: for a cell of a table.
 pub(super) fn time_between(estimate: Estimate) -> String {
-    match estimate.interval {
-        Some(_) => format!("{} ({})", time(estimate.value), from_to(estimate.interval)),
-        None => time(estimate.value),
+    let value = time(estimate.value);
+    if estimate.interval.is_none() {
+        return value;
     }
+    let between = from_to(estimate.interval);
+    let unit = value.split_once(' ').map_or("", |(_, unit)| unit);
+    let words: Vec<&str> = between.split(' ').collect();
+    match words[..] {
+        [low, to, high, same] if same == unit => format!("{value} ({low} {to} {high})"),
+        _ => format!("{value} ({between})"),
+    }
+}
+
+/// `1 point`, `20 points`.
+pub(super) fn points(number: usize) -> String {
+    if number == 1 { "1 point".into() } else { format!("{number} points") }
 }
 
 /// A rate in large type. `name` is the figure's place in the JSON report.
@@ -89,10 +101,13 @@ pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, inter
     Headline { name: name.into(), label: label.into(), value, interval, note, exact }
 }
 
-/// The answer: what was found, then what stands against it. `bad` are promises that were not kept; `doubts` come in
-/// the order in which they matter.
-pub(super) fn answer(found: &str, bad: Option<String>, doubts: &[&Finding]) -> Answer {
+/// The answer: what was found, then what stands against it: `care` is what of the storage itself a reader must mind,
+/// `bad` a promise that was not kept; `doubts` come in the order in which they matter.
+pub(super) fn answer(found: &str, care: Option<String>, bad: Option<String>, doubts: &[&Finding]) -> Answer {
     let mut sentence = found.to_string();
+    if let Some(care) = &care {
+        sentence.push_str(&format!(" {care}"));
+    }
     let mut kinds: Vec<&Finding> = Vec::new();
     for finding in doubts.iter().filter(|finding| finding.severity != Severity::Note) {
         if kinds.iter().all(|known| known.name != finding.name) {
@@ -108,11 +123,17 @@ pub(super) fn answer(found: &str, bad: Option<String>, doubts: &[&Finding]) -> A
         kinds => format!(" {} more doubts are told below.", kinds - 1),
     };
     match kinds.first() {
-        Some(first) => sentence.push_str(&format!(" In doubt: {}.{more}", first.what.trim_end_matches('.'))),
-        None if bad.is_none() => sentence.push_str(" Nothing that was watched speaks against these figures."),
+        Some(first) => {
+            let same = doubts.iter().filter(|finding| finding.name == first.name).count() - 1;
+            let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
+            sentence.push_str(&format!(" In doubt: {}{others}.{more}", first.what.trim_end_matches('.')));
+        }
+        None if bad.is_none() && care.is_none() => {
+            sentence.push_str(" Nothing that was watched speaks against these figures.")
+        }
         None => {}
     }
-    let tone = match (bad.is_some(), kinds.is_empty()) {
+    let tone = match (bad.is_some(), kinds.is_empty() && care.is_none()) {
         (true, _) => Tone::Bad,
         (false, false) => Tone::Doubt,
         (false, true) => Tone::Good,
@@ -167,16 +188,23 @@ mod tests {
         assert_eq!(from_to(interval(438.0, 463.0)), "438 to 463 µs");
         assert_eq!(from_to(interval(980.0, 1200.0)), "980 µs to 1.20 ms");
         assert_eq!(from_to(None), UNKNOWN);
+        let between = |interval| time_between(Estimate { value: 450.0, interval });
+        assert_eq!(between(interval(438.0, 463.0)), "450 µs (438 to 463)");
+        assert_eq!(between(interval(438.0, 1463.0)), "450 µs (438 µs to 1.46 ms)");
     }
 
     #[test]
     fn an_answer_says_what_stands_against_it() {
         let (note, doubt) = (Finding::note("n", "a note"), Finding::doubt("d", "a doubt", "a cure"));
-        assert_eq!(answer("It is.", None, &[&note]).tone, Tone::Good);
-        let found = answer("It is.", None, &[&note, &doubt, &doubt]);
-        assert_eq!((found.tone, found.sentence.as_str()), (Tone::Doubt, "It is. In doubt: a doubt."));
+        assert_eq!(answer("It is.", None, None, &[&note]).tone, Tone::Good);
+        let found = answer("It is.", None, None, &[&note, &doubt, &doubt]);
+        assert_eq!(
+            (found.tone, found.sentence.as_str()),
+            (Tone::Doubt, "It is. In doubt: a doubt, and 1 more of this kind.")
+        );
         let other = Finding::doubt("e", "another", "a cure");
-        assert!(answer("It is.", None, &[&doubt, &other]).sentence.ends_with("One more doubt is told below."));
-        assert_eq!(answer("It is.", Some("It broke.".into()), &[&doubt]).tone, Tone::Bad);
+        assert!(answer("It is.", None, None, &[&doubt, &other]).sentence.ends_with("One more doubt is told below."));
+        assert_eq!(answer("It is.", Some("Mind it.".into()), None, &[]).tone, Tone::Doubt);
+        assert_eq!(answer("It is.", None, Some("It broke.".into()), &[&doubt]).tone, Tone::Bad);
     }
 }
