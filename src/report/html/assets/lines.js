@@ -57,9 +57,9 @@ const optionsOf = (chart, panel, last, width, height) => {
     distr: axis.log ? 3 : 1,
     range: (u) => vertical(panel, key, u.series[0].min, u.series[0].max),
   });
-  // What is asked for is shown: by itself uPlot would round a logarithmic axis to whole decades.
-  const asked = (u, low, high) => (low == null ? chart.full : [low, high]);
-  const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: asked }, y: scaleOf(panel.y, 'y') };
+  // What is in view changes by zooming alone: uPlot would round a logarithmic axis to whole decades.
+  const kept = (u) => (u.scales.x.min == null ? chart.full : [u.scales.x.min, u.scales.x.max]);
+  const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: kept }, y: scaleOf(panel.y, 'y') };
   if (panel.right) scales.right = scaleOf(panel.right, 'right');
   const right = panel.right ? 0 : chart.anyRight ? side(width) : 24;
   return {
