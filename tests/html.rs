@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Place, rigel};
+use rigel::report::html::page::{Block, Chart, Lines, Page, Plot};
 use serde_json::Value;
 use std::process::Output;
 
@@ -42,6 +43,7 @@ fn figure(document: &Value, place: &str) -> f64 {
 fn checked(place: &Place, run: &str, document: &Value) -> String {
     let page = std::fs::read_to_string(place.0.join(&format!("{run}/report.html"))).unwrap();
     assert!(page.len() < BYTES_MAX, "{run}: {} bytes", page.len());
+    well_formed(&rigel::report::html::of(&rigel::record::journal::read(&place.0.join(run)).unwrap()));
     let headlines = headlines(&page);
     assert!((3..=5).contains(&headlines.len()), "{run}: {headlines:?}");
     for (name, value) in headlines {
@@ -49,6 +51,56 @@ fn checked(place: &Place, run: &str, document: &Value) -> String {
         assert!((value - told).abs() <= 1e-9 * told.abs(), "{run}: {name} is {value} on the page and {told} in JSON");
     }
     page
+}
+
+/// What every page keeps: names that are there once, rows as wide as their head, series that can be drawn.
+fn well_formed(page: &Page) {
+    let mut names: Vec<&str> = Vec::new();
+    let mut blocks: Vec<&Block> = Vec::new();
+    for section in &page.sections {
+        names.push(&section.id);
+        blocks.extend(&section.blocks);
+    }
+    while let Some(block) = blocks.pop() {
+        match block {
+            Block::Chart(chart) => {
+                names.push(&chart.id);
+                can_be_drawn(chart);
+            }
+            Block::Table(table) => {
+                let is_whole = |row: &Vec<String>| row.len() == table.columns.len();
+                assert!(!table.rows.is_empty() && table.rows.iter().all(is_whole), "{table:?}");
+            }
+            Block::Findings(findings) => assert!(!findings.is_empty()),
+            Block::Text(text) | Block::Code(text) => assert!(!text.is_empty()),
+            Block::Beside(inside) => blocks.extend(inside),
+        }
+    }
+    let number = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), number, "{names:?}");
+    assert!(page.answer.sentence.ends_with('.') && !page.answer.sentence.contains("  "), "{}", page.answer.sentence);
+}
+
+fn can_be_drawn(chart: &Chart) {
+    assert!(chart.description.ends_with('.'), "{}", chart.description);
+    let panels: &[Lines] = match &chart.plot {
+        Plot::Lines(lines) => std::slice::from_ref(lines),
+        Plot::Stack { panels } => panels,
+        Plot::Heat(heat) => {
+            assert_eq!(heat.values.len(), heat.rows.len());
+            assert!(heat.values.iter().all(|row| row.len() == heat.columns.len()));
+            return;
+        }
+    };
+    for series in panels.iter().flat_map(|panel| &panel.series) {
+        let number = series.x.len();
+        assert!(number > 0 && series.y.len() == number, "{}: {}", chart.id, series.name);
+        assert!([0, number].contains(&series.band.len()) && [0, number].contains(&series.labels.len()), "{}", chart.id);
+        assert!(series.x.windows(2).all(|two| two[0] <= two[1]), "{}: {}", chart.id, series.name);
+        assert!(series.x.iter().chain(series.y.iter().flatten()).all(|value| value.is_finite()), "{}", chart.id);
+    }
 }
 
 fn json(output: &Output) -> Value {
@@ -120,4 +172,14 @@ fn runs_are_compared_on_one_page() {
         assert!((value - figure(&document, &name)).abs() < 1e-9, "{name}");
     }
     assert!(page.contains("after against before: worse in"), "the verdict");
+}
+
+#[test]
+fn the_oldest_journals_have_their_page() {
+    for name in ["v0.1.0", "v0.1.0-file"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/{name}.jsonl"));
+        let page = rigel::report::html::of(&rigel::record::journal::read(&path).unwrap());
+        well_formed(&page);
+        assert!(page.title.contains("rigel orion") && page.figures.len() >= 2, "{name}: {:?}", page.figures);
+    }
 }

@@ -180,7 +180,7 @@ fn a_killed_run_goes_on_and_completes() {
     let planned: Vec<Coordinates> = run.header.points.iter().map(|point| point.coordinates).collect();
     assert_eq!(cells, planned, "every point once");
     assert_eq!(run.complete(), planned);
-    assert_eq!(entries(&place.0.join("run")).len(), 7, "the journal and Orion's six files");
+    assert_eq!(entries(&place.0.join("run")).len(), 8, "the journal, its page and Orion's six files");
 }
 
 #[test]

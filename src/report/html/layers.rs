@@ -3,7 +3,7 @@
 use super::calibrate::failures;
 use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{points, setup, throughput, timeline, words};
-use crate::analyse::{Interval, LayerFigures, LayerTable, LayersResult};
+use crate::analyse::{Interval, LayerFigures, LayerStep, LayerTable, LayersResult};
 use crate::model::{Finding, Layer, Severity};
 use crate::record::journal::Run;
 use crate::report::layers;
@@ -38,11 +38,15 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
             table.sessions,
             words::count(row.blocks_per_s.value)
         ));
-        text.push_str(&row.share_of_first.map_or_else(
-            || ".".into(),
-            |share| format!(": {} of what the storage gives arrives at a row.", words::percent(share)),
-        ));
-        let dearest = table.steps.iter().filter(|step| !(step.from == Layer::Sync && step.to == Layer::Row));
+        text.push_str(&match row.share_of_first {
+            Some(share) if share <= 1.0 => {
+                format!(": {} of what the storage gives arrives at a row.", words::percent(share))
+            }
+            Some(_) => ": more than the storage gave, so a cache answered.".into(),
+            None => ".".into(),
+        });
+        let costs = |step: &&LayerStep| step.blocks_share < 1.0 && (step.from, step.to) != (Layer::Sync, Layer::Row);
+        let dearest = table.steps.iter().filter(costs);
         if let Some(step) = dearest.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share)) {
             text.push_str(&format!(
                 " The dearest step is from layer {} to {}, {}: {} of the blocks are left.",
@@ -115,12 +119,9 @@ fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
     let mut blocks: Vec<Block> = throughput::beside([drawn(found), cpu(found)]).into_iter().collect();
     for table in &found.tables {
         blocks.push(Block::Table(figures_table(run, table)));
-        let steps = table.steps.iter().map(|step| layers::step_line(step, table));
-        let steps: Vec<String> = steps.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        if !steps.is_empty() {
-            blocks.push(Block::Text(format!("Where the rest went, {} at a time:", table.sessions)));
-            blocks.extend(steps.into_iter().map(Block::Text));
-        }
+        let steps = table.steps.iter().map(|step| step_row(step, table)).collect();
+        let caption = format!("Where the rest went, {} at a time", table.sessions);
+        blocks.push(Block::Table(words::rows(&caption, &["from layer to layer", "what is between", "so that"], steps)));
     }
     let lead = "The same blocks by raw I/O and through a database, one layer after the other.";
     let mut sections = vec![words::section("layers", "Layer by layer", lead, blocks), words::findings(all)];
@@ -128,6 +129,13 @@ fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
     sections.push(points::section(&found.points, "op/s"));
     sections.push(setup::section(run, "random reads of the blocks of the table, by each layer in turn"));
     sections
+}
+
+/// From which layer to which, what is between, and what that costs, as the text report has it.
+fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
+    let text = layers::step_line(step, table);
+    let costs = text.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("; ");
+    vec![format!("{} to {}", step.from.number(), step.to.number()), layers::what(step).into(), costs]
 }
 
 /// What a layer is, and where on an axis.

@@ -131,7 +131,9 @@ fn database(found: &CurveResult) -> Section {
     }
     if let Some((_, point, sql)) = busiest(found) {
         let at = if several { format!(", {}", point.coordinates()) } else { String::new() };
-        blocks.push(Block::Beside(vec![Block::Table(costs(sql, &at)), Block::Table(waits(sql, &at))]));
+        let tables = [costs(sql, &at), waits(sql, &at)];
+        let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+        blocks.push(Block::Beside(tables.collect()));
         if !sql.witnesses.is_empty() {
             blocks.push(Block::Table(witnesses(sql, &at)));
         }

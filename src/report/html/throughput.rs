@@ -49,7 +49,7 @@ pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &
         marks: within_reach(marks, &series),
         series,
     };
-    Some(chart("latency-throughput", "Latency against throughput", description, Plot::Lines(lines)))
+    Some(chart("latency-chart", "Latency against throughput", description, Plot::Lines(lines)))
 }
 
 fn from_zero(series: &[Series]) -> Option<(f64, f64)> {

@@ -161,8 +161,9 @@ pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
     section("findings", "What speaks against it", &lead, blocks)
 }
 
-/// A section.
-pub(super) fn section(id: &str, title: &str, lead: &str, blocks: Vec<Block>) -> Section {
+/// A section; tables without a row are left out.
+pub(super) fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Section {
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Section { id: id.into(), title: title.into(), lead: lead.into(), blocks }
 }
 

@@ -66,7 +66,8 @@ mod tests {
             prop_assert!(!html(&text).contains(forbidden));
             prop_assert!(!prose(&text).replace("<code>", "").replace("</code>", "").contains(forbidden));
             let script = json(&Value::from(text.clone()));
-            prop_assert!(!script.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+            let closing = ['<', '>', '&', '\u{2028}', '\u{2029}'];
+            prop_assert!(!script.contains(closing));
             prop_assert_eq!(serde_json::from_str::<Value>(&script).unwrap(), Value::from(text));
         }
     }
