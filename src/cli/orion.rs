@@ -4,7 +4,7 @@ use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, r
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::page;
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use crate::clock;
 use crate::model::{Error, Target};
 use crate::plan::lun;

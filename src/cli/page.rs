@@ -4,7 +4,7 @@ use super::orion::write_whole;
 use super::output::{remark, result};
 use crate::model::Error;
 use crate::record::journal::Run;
-use crate::report::html;
+use crate::report::html::{self, page::Page};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,13 @@ const OPENING: &[u8] = b"<!doctype html>";
 
 /// Writes the page of a run that was just made beside its journal, and says where. A run is no less whole without it.
 pub(super) fn beside(run: &Run, directory: &Path) {
+    put(&html::of(run), directory);
+}
+
+/// The same of a page that is made already.
+pub(super) fn put(page: &Page, directory: &Path) {
     let path = directory.join(FILE_NAME);
-    match write_whole(&path, &html::render(&html::of(run))) {
+    match write_whole(&path, &html::render(page)) {
         Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
         Err(error) => remark(&format!(
             "rigel: cannot write '{}': {error}\n  the journal is whole: rigel report {} --html writes it again\n",
@@ -29,16 +34,14 @@ pub(super) fn beside(run: &Run, directory: &Path) {
 }
 
 /// `rigel report RUN --html [FILE]`: the page of the run in `place`, its directory or its journal.
-pub(super) fn again(run: &Run, place: &Path, file: Option<&Path>) -> Result<u8, Error> {
+pub(super) fn again(page: &Page, place: &Path, file: Option<&Path>) -> Result<(), Error> {
     let directory = if place.is_dir() { Some(place) } else { place.parent() };
     let path = file.map_or_else(|| directory.unwrap_or(Path::new("")).join(FILE_NAME), PathBuf::from);
-    write(&html::of(run), &path)?;
-    super::report::warn_if_cut(run);
-    Ok(0)
+    write(page, &path)
 }
 
 /// Writes a page, or prints it if the file is `-`.
-pub(super) fn write(page: &html::page::Page, path: &Path) -> Result<(), Error> {
+pub(super) fn write(page: &Page, path: &Path) -> Result<(), Error> {
     let text = html::render(page);
     if path == Path::new("-") {
         result(&text);

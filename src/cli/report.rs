@@ -1,9 +1,9 @@
 //! `rigel report`: any report of a run, made again from its journal alone.
 
-use super::{orion, output, page};
+use super::{orion, output, page, soak};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::{self, calibration, curve, data, fio, imported, layers, sql, table};
+use crate::report::{self, calibration, curve, data, fio, html, imported, layers, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -55,7 +55,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         return orion::write_files_again(&run, directory);
     }
     if let Some(file) = &args.html {
-        return page::again(&run, &args.run, file.as_deref());
+        page::again(&html::of(&run), &args.run, file.as_deref())?;
+        warn_if_cut(&run);
+        return Ok(0);
     }
     let text = match (&args.emit_fio, args.format) {
         (Some(point), _) => fio::job(&run, point)?,
@@ -79,11 +81,15 @@ impl ReportArgs {
             return Err(Error::asked("this run is a soak", "there are --format text, csv and json, and --html"));
         }
         let (header, found, cut) = soak::read(&self.run)?;
-        output::result(&match format {
-            Format::Csv => report::soak::csv(&found),
-            Format::Json => report::soak::json(&header, &found),
-            _ => report::soak::text(&header, &found),
-        });
+        if let Some(file) = &self.html {
+            page::again(&html::of_soak(&header, &found), &self.run, file.as_deref())?;
+        } else {
+            output::result(&match format {
+                Format::Csv => report::soak::csv(&found),
+                Format::Json => report::soak::json(&header, &found),
+                _ => report::soak::text(&header, &found),
+            });
+        }
         if cut && !journal::is_being_written(&self.run) {
             output::remark(
                 "rigel: the journal's last line was cut off and is left out; go on by rigel soak --resume\n",

@@ -4,12 +4,13 @@ use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
-use super::{database, ranges, sql};
+use super::{database, page, ranges, sql};
 use crate::analyse::{PredictabilityTerms, RoundEnd, predictability, round};
 use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, Tables, WarmUp};
 use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
+use crate::report::html;
 use crate::report::openmetrics::{About, Exposed};
 use crate::report::soak::{self, SoakResult};
 use crate::serve::{Address, Server};
@@ -118,6 +119,7 @@ fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
     result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found) });
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
+    page::put(&html::of_soak(&header, &found), directory);
     if stopped || found.rounds.is_empty() {
         return Err(Error::failed(
             "the soak ended before it was through",

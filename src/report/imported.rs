@@ -2,9 +2,11 @@
 //!
 //! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
 
-use crate::analyse::{ImportedSummary, LoadFigures, SeriesSummary, Subject, Term, imported, summaries};
+use super::soak::{self, SoakResult};
+use crate::analyse::{ImportedSummary, LoadFigures, PredictabilityTerms, SeriesSummary, Subject, Term};
+use crate::analyse::{imported, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, LoadPoint, ToldLoad};
+use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
 use crate::record::journal::Run;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -47,6 +49,10 @@ pub fn text(run: &Run) -> Option<String> {
         }
         text.push('\n');
     }
+    if let Some(result) = one_series(run) {
+        text.push_str(&soak::series(&result));
+        text.push('\n');
+    }
     let _ = writeln!(
         text,
         "imported {} by Rigel {}; nothing here was measured by it",
@@ -54,6 +60,16 @@ pub fn text(run: &Run) -> Option<String> {
     );
     text.push_str(super::table::cut_off(run));
     Some(text)
+}
+
+/// Of a run that is one series and nothing else: what that says of days, as a soak's rounds would.
+#[must_use]
+pub fn one_series(run: &Run) -> Option<SoakResult> {
+    let [Imported { figures: Figures::Series(all), .. }] = run.imported.as_slice() else { return None };
+    let [series] = all.as_slice() else { return None };
+    let rounds = rounds(series);
+    let found = predictability(&rounds, &PredictabilityTerms::default());
+    (rounds.len() > 1).then(|| SoakResult { rounds, found, findings: Vec::new() })
 }
 
 fn heading(found: &ImportedSummary) -> String {

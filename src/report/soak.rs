@@ -38,15 +38,21 @@ pub struct SoakResult {
 /// The screen, within 120 columns.
 #[must_use]
 pub fn text(header: &Header, result: &SoakResult) -> String {
-    let found = &result.found;
     let mut text = heading(header, result);
-    text.push_str(&wrapped(&found.verdict, 0));
+    text.push_str(&series(result));
+    text.push_str(&table::findings(header.findings.iter().chain(&result.findings)));
+    text
+}
+
+/// What a series says: verdict, figures, timeline, what changed, objectives.
+pub(super) fn series(result: &SoakResult) -> String {
+    let found = &result.found;
+    let mut text = wrapped(&found.verdict, 0);
     text.push_str(&figures(found));
     text.push_str(&timeline(&result.rounds));
     text.push_str(&what_changed(found));
     text.push_str(&objectives(found));
     text.push_str(&rounds(found));
-    text.push_str(&table::findings(header.findings.iter().chain(&result.findings)));
     text
 }
 

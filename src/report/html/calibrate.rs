@@ -169,7 +169,7 @@ fn sections(run: &Run, found: &Calibration) -> Vec<Section> {
         || "reads".into(),
         |(small, large)| format!("random reads of {} and {}", words::size(small.io_bytes), words::size(large.io_bytes)),
     );
-    sections.push(setup::section(run, &sizes));
+    sections.push(setup::section(&run.header, &sizes));
     sections
 }
 

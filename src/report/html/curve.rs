@@ -168,7 +168,7 @@ fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
     sections.extend(distribution::section(&chosen(found, &run.latest())));
     sections.extend(timeline::section(run, IOPS.rate));
     sections.push(points::section(&found.points, IOPS.rate));
-    sections.push(setup::section(run, &curve::workload_of(run)));
+    sections.push(setup::section(&run.header, &curve::workload_of(run)));
     sections
 }
 

@@ -127,7 +127,7 @@ fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
     let mut sections = vec![words::section("layers", "Layer by layer", lead, blocks), words::findings(all)];
     sections.extend(timeline::section(run, "operations a second"));
     sections.push(points::section(&found.points, "op/s"));
-    sections.push(setup::section(run, "random reads of the blocks of the table, by each layer in turn"));
+    sections.push(setup::section(&run.header, "random reads of the blocks of the table, by each layer in turn"));
     sections
 }
 

@@ -171,7 +171,7 @@ fn sections(
     sections.extend(distribution::section(&chosen(points, records, shape)));
     sections.extend(timeline::section(run, "IOPS"));
     sections.push(points::section(points, "IOPS"));
-    sections.push(setup::section(run, &workload(run)));
+    sections.push(setup::section(&run.header, &workload(run)));
     sections
 }
 

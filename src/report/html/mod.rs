@@ -7,12 +7,14 @@ mod calibrate;
 mod compare;
 mod curve;
 mod distribution;
+mod imported;
 mod layers;
 mod matrix;
 pub mod page;
 mod points;
 mod render;
 mod setup;
+mod soak;
 mod sql;
 mod throughput;
 mod timeline;
@@ -24,11 +26,18 @@ use crate::record::journal::Run;
 pub use compare::compared;
 use page::Page;
 pub use render::render;
+pub use soak::page as of_soak;
 
 /// The page of a run, whichever verb made it.
 #[must_use]
 pub fn of(run: &Run) -> Page {
     let page = frame(run);
+    if let Some(result) = super::imported::one_series(run) {
+        return of_soak(&run.header, &result);
+    }
+    if !run.imported.is_empty() {
+        return imported::page(run, page);
+    }
     if let Some(found) = super::calibration::of(run) {
         return calibrate::page(run, &found, page);
     }
@@ -45,7 +54,8 @@ pub fn of(run: &Run) -> Page {
 /// What stands above the answer.
 fn frame(run: &Run) -> Page {
     let header = &run.header;
-    let verb = Search::of(&header.plan).map_or("orion", |search| search.verb());
+    let measured = Search::of(&header.plan).map_or("orion", |search| search.verb());
+    let verb = if run.imported.is_empty() { measured } else { "import" };
     let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
     let target = &header.facts.name;
     Page {

@@ -4,12 +4,11 @@ use super::page::{Block, Section};
 use super::words;
 use crate::model::{BlockDevice, VolumeMember};
 use crate::plan::Search;
-use crate::record::journal::{Header, Run};
+use crate::record::journal::Header;
 use serde_json::Value;
 
 /// What was run and on what; `workload` says what was done, in words.
-pub(super) fn section(run: &Run, workload: &str) -> Section {
-    let header = &run.header;
+pub(super) fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
         Block::Text("To run it again, with the same random choices:".into()),
         Block::Code(again(header)),

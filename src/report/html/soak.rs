@@ -1,5 +1,6 @@
 //! The page of a series of rounds: the verdict, the timeline, the calendar, what changed, objectives.
 
+use super::imported::local;
 use super::page::{
     Answer, Axis, Block, Chart, Column, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape,
 };
@@ -94,11 +95,6 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     }
     figures.truncate(FIGURES_MAX);
     figures
-}
-
-/// Seconds since 1970 by the clock on the wall there, as the charts' axis has it.
-fn local(moment: crate::model::Moment) -> f64 {
-    moment.day() as f64 * 86_400.0 + f64::from(moment.second_of_day())
 }
 
 fn timeline(result: &SoakResult) -> Section {

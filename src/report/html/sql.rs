@@ -118,7 +118,7 @@ fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
     };
     sections.extend(distribution::section(&chosen));
     sections.push(points::section(&found.points, SESSIONS.rate));
-    sections.push(setup::section(run, &workload_of(run)));
+    sections.push(setup::section(&run.header, &workload_of(run)));
     sections
 }
 

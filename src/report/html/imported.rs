@@ -1,0 +1,200 @@
+//! The page of what other tools measured: the loads they tell of, and what they counted over time.
+
+use super::page::{Answer, Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Tone, Unit};
+use super::words;
+use crate::analyse::{Estimate, ImportedSummary, LoadFigures, SeriesSummary};
+use crate::model::{Bytes, Moment};
+use crate::record::journal::Run;
+use crate::report::imported;
+
+/// Series that are drawn, at most: iostat has hundreds.
+const DRAWN_MAX: usize = 12;
+
+/// The page.
+pub(super) fn page(run: &Run, mut page: Page) -> Page {
+    let found = imported::of(run);
+    let loads: Vec<&LoadFigures> = found.iter().flat_map(|one| &one.loads).collect();
+    let series: Vec<&SeriesSummary> = found.iter().flat_map(|one| &one.series).collect();
+    let best = loads
+        .iter()
+        .filter(|load| load.iops.is_some())
+        .max_by(|one, other| one.iops.unwrap_or_default().total_cmp(&other.iops.unwrap_or_default()));
+    let tools: Vec<String> = found.iter().map(tool).collect();
+    page.answer = Answer { tone: Tone::Plain, sentence: sentence(&tools.join(", "), &loads, best.copied(), &series) };
+    if let Some(best) = best {
+        page.figures = headlines(best);
+    }
+    page.sections.extend(curve(&loads));
+    page.sections.extend(over_time(&series));
+    if !loads.is_empty() {
+        page.sections.push(words::section("loads", "Every load", "As the tool tells of it.", vec![table(&loads)]));
+    }
+    if !series.is_empty() {
+        let lead = "What was counted, with the least and the greatest value and when they were.";
+        page.sections.push(words::section("series", "Every series", lead, vec![series_table(&series)]));
+    }
+    let blocks = found.iter().flat_map(told).collect();
+    page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
+    page
+}
+
+fn tool(found: &ImportedSummary) -> String {
+    found.version.as_ref().map_or_else(|| found.tool.clone(), |version| format!("{} {version}", found.tool))
+}
+
+fn sentence(tools: &str, loads: &[&LoadFigures], best: Option<&LoadFigures>, series: &[&SeriesSummary]) -> String {
+    if let Some((best, iops)) = best.and_then(|best| Some((best, best.iops?))) {
+        let p99 = best.p99_us.map_or_else(String::new, |p99| format!(", p99 {}", words::time(p99)));
+        return format!(
+            "{tools} tells of {} loads: the most is {} {} a second at {}{p99}. How sure that is it does not tell.",
+            loads.len(),
+            words::count(iops),
+            if best.kind == "mixed" { "operations" } else { &best.kind },
+            best.load
+        );
+    }
+    let samples: usize = series.iter().map(|one| one.samples.len()).sum();
+    format!("{tools} tells of {} series with {samples} samples.", series.len())
+}
+
+fn headlines(best: &LoadFigures) -> Vec<super::page::Headline> {
+    let plain = |value| Estimate { value, interval: None };
+    let at = format!("{}, {}", best.label, best.load);
+    [
+        best.iops.map(|iops| words::rate("iops", "most IOPS", plain(iops), at.clone())),
+        best.mib_per_s.map(|mib| {
+            let value = format!("{} MiB/s", words::count(mib));
+            words::headline("mib_per_s", "throughput there", mib, value, String::new(), at.clone())
+        }),
+        best.p50_us.map(|p50| words::latency("p50_us", "p50 there", plain(p50), at.clone())),
+        best.p99_us.map(|p99| words::latency("p99_us", "p99 there", plain(p99), at.clone())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Latency against throughput, where there are several loads of one class.
+fn curve(loads: &[&LoadFigures]) -> Option<Section> {
+    type Of = fn(&LoadFigures) -> Option<f64>;
+    let of: [(&str, Of); 3] = [("mean", |load| load.mean_us), ("p50", |load| load.p50_us), ("p99", |load| load.p99_us)];
+    let series = of.iter().filter_map(|(name, value)| {
+        let mut points: Vec<(f64, f64, String)> =
+            loads.iter().filter_map(|load| Some((load.iops?, value(load)?, load.label.clone()))).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        (points.len() > 1).then(|| Series {
+            name: (*name).into(),
+            shape: Shape::Points,
+            x: points.iter().map(|point| point.0).collect(),
+            y: points.iter().map(|point| Some(point.1)).collect(),
+            labels: points.into_iter().map(|point| point.2).collect(),
+            ..Series::default()
+        })
+    });
+    let series: Vec<Series> = series.collect();
+    let lines = Lines {
+        x: Axis { label: "IOPS".into(), unit: Unit::PerSecond, ..Axis::default() },
+        y: Axis { label: "latency".into(), unit: Unit::Microseconds, log: true, ..Axis::default() },
+        series,
+        ..Lines::default()
+    };
+    if lines.series.is_empty() {
+        return None;
+    }
+    let chart = Chart {
+        id: "imported-curve".into(),
+        title: "Latency against throughput".into(),
+        description: format!("Each of {} loads that the tool tells of.", loads.len()),
+        plot: Plot::Lines(lines),
+    };
+    let lead = "Points are not joined: they may be of different work.";
+    Some(words::section("latency-throughput", "Latency", lead, vec![Block::Chart(Box::new(chart))]))
+}
+
+fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
+    let drawn = || all.iter().filter(|series| series.samples.len() > 1).take(DRAWN_MAX);
+    let panel = |series: &&SeriesSummary| Lines {
+        x: Axis { label: "time".into(), unit: Unit::Moment, ..Axis::default() },
+        y: Axis { label: series.name.clone(), unit: Unit::Number, ..Axis::default() },
+        series: vec![Series {
+            name: series.name.clone(),
+            x: series.samples.iter().map(|sample| local(sample.begin)).collect(),
+            y: series.samples.iter().map(|sample| sample.value).collect(),
+            ..Series::default()
+        }],
+        ..Lines::default()
+    };
+    let panels: Vec<Lines> = drawn().map(panel).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let lead = if drawn().count() < all.len() {
+        format!("{} of {} series; the table below has all.", panels.len(), all.len())
+    } else {
+        String::new()
+    };
+    let chart = Chart {
+        id: "imported-series".into(),
+        title: "Over time".into(),
+        description: format!("{} series on one axis of time.", panels.len()),
+        plot: Plot::Stack { panels },
+    };
+    Some(words::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
+}
+
+/// Seconds since 1970 by the clock on the wall there, as the axis has it.
+pub(super) fn local(moment: Moment) -> f64 {
+    moment.day() as f64 * 86_400.0 + f64::from(moment.second_of_day())
+}
+
+fn table(loads: &[&LoadFigures]) -> Block {
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), words::count);
+    let time = |value: Option<f64>| value.map_or_else(|| "-".into(), words::time);
+    let row = |load: &&LoadFigures| {
+        vec![
+            load.label.clone(),
+            load.load.clone(),
+            load.kind.clone(),
+            load.io_bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes.into()).to_string()),
+            figure(load.iops),
+            figure(load.mib_per_s),
+            time(load.mean_us),
+            time(load.p50_us),
+            time(load.p99_us),
+            time(load.p999_us),
+            time(load.max_us),
+        ]
+    };
+    let columns = ["name", "load", "kind", "#size", "#IOPS", "#MiB/s", "#mean", "#p50", "#p99", "#p99.9", "#max"];
+    Block::Table(words::rows("Loads; - is what the tool does not tell", &columns, loads.iter().map(row).collect()))
+}
+
+fn series_table(all: &[&SeriesSummary]) -> Block {
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), words::count);
+    let when = |value: Option<(f64, Moment)>| {
+        value.map_or_else(|| "-".into(), |(value, at)| format!("{} at {}", words::count(value), at.short()))
+    };
+    let row = |series: &&SeriesSummary| {
+        vec![
+            series.name.clone(),
+            series.unit.clone(),
+            series.samples.len().to_string(),
+            figure(series.median),
+            when(series.least),
+            when(series.greatest),
+        ]
+    };
+    let columns = ["series", "unit", "#samples", "#median", "least", "greatest"];
+    let mut table = words::rows("Series", &columns, all.iter().map(row).collect());
+    table.folded = all.len() > DRAWN_MAX;
+    Block::Table(table)
+}
+
+fn told(found: &ImportedSummary) -> Vec<Block> {
+    let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
+    let mut rows = vec![vec!["files".into(), found.sources.join(", ")], vec!["written by".into(), tool(found)]];
+    rows.extend(found.told.iter().map(pair));
+    let mut blocks = vec![Block::Table(words::rows("What the file says of itself", &["", "value"], rows))];
+    blocks.extend(found.notes.iter().map(|note| Block::Text(note.clone())));
+    blocks
+}
