@@ -41,7 +41,7 @@ fn figure(document: &Value, place: &str) -> f64 {
 
 /// The page that was written beside the journal, after its figures were held against `document`.
 fn checked(place: &Place, run: &str, document: &Value) -> String {
-    let page = std::fs::read_to_string(place.0.join(&format!("{run}/report.html"))).unwrap();
+    let page = std::fs::read_to_string(place.0.join(format!("{run}/report.html"))).unwrap();
     assert!(page.len() < BYTES_MAX, "{run}: {} bytes", page.len());
     well_formed(&rigel::report::html::of(&rigel::record::journal::read(&place.0.join(run)).unwrap()));
     let headlines = headlines(&page);

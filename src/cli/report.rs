@@ -27,6 +27,7 @@ pub(super) struct ReportArgs {
     /// Writes a page to look at, in one file that needs nothing else; - is stdout [default: report.html beside the
     /// journal]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["format", "json", "emit_fio", "orion_files"])]
+    #[expect(clippy::option_option, reason = "not asked for, asked for, asked for by name")]
     html: Option<Option<PathBuf>>,
 }
 

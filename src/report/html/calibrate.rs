@@ -10,6 +10,7 @@ use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::calibration;
+use std::fmt::Write;
 
 /// How many times the median a p99 at low load may be before a reader must hear of it: a device that answers one
 /// request at a time has nothing to queue behind.
@@ -23,26 +24,28 @@ pub(super) fn page(run: &Run, found: &Calibration, page: Page) -> Page {
 fn answer(run: &Run, found: &Calibration) -> Answer {
     let mut text = String::new();
     if let Some(low) = found.low_load {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "A session that reads block after block gets {} reads of {} a second, {} each",
             words::count(low.iops.value),
             words::size(low.io_bytes),
             words::time(low.p50_us.value)
-        ));
+        );
         text.push_str(&at_most(found));
     }
     if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " Within {} it serves {} a second that come at random times, p99 {}.",
             bound_words(&found.bound),
             words::count(rate as f64),
             words::time(at.p99_us.value)
-        ));
+        );
     }
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    words::answer(&text, care(found), bad(run, found), &doubts(run, found))
+    words::answer(&text, care(found).as_deref(), bad(run, found).as_deref(), &doubts(run, found))
 }
 
 /// A throttle, and a tail that no load explains.

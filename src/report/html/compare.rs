@@ -101,7 +101,7 @@ fn sections(runs: &[(String, &Run)], found: &Comparison) -> Vec<Section> {
     sections.extend(loads(found));
     sections.push(conditions(found));
     sections.push(doubts(found));
-    sections.extend(commands(runs));
+    sections.push(commands(runs));
     sections
 }
 
@@ -252,7 +252,7 @@ fn doubts(found: &Comparison) -> Section {
 }
 
 /// What was run, of each.
-fn commands(runs: &[(String, &Run)]) -> Option<Section> {
+fn commands(runs: &[(String, &Run)]) -> Section {
     let mut blocks = Vec::new();
     for (name, run) in runs {
         let header = &run.header;
@@ -260,5 +260,5 @@ fn commands(runs: &[(String, &Run)]) -> Option<Section> {
         blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);
     }
     let lead = "The commands that run them again, with the same random choices.";
-    Some(words::section("setup", "What was run", lead, blocks))
+    words::section("setup", "What was run", lead, blocks)
 }

@@ -11,6 +11,7 @@ use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::{calibration, curve};
+use std::fmt::Write;
 
 /// The page, with what stands above it.
 pub(super) fn page(run: &Run, found: &CurveResult, page: Page) -> Page {
@@ -36,7 +37,7 @@ pub(super) struct Words {
 pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &str) -> Answer {
     let mut text = opening.to_string();
     if let Some(most) = found.maximum.filter(|_| opening.is_empty() || found.points.len() > 1) {
-        text.push_str(&format!(" {}", closed(found, &most, called)));
+        let _ = write!(text, " {}", closed(found, &most, called));
     }
     text.push_str(&offered(found, called));
     if text.is_empty() {
@@ -46,7 +47,7 @@ pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &st
         let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
         Some(format!("No load kept the bound of {bound}."))
     });
-    words::answer(text.trim_start(), throttle(&found.findings), bad, &doubts(run, found))
+    words::answer(text.trim_start(), throttle(&found.findings).as_deref(), bad.as_deref(), &doubts(run, found))
 }
 
 fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
@@ -90,7 +91,7 @@ fn offered(found: &CurveResult, called: Words) -> String {
     };
     if let (Some(closed), Some(_)) = (sustained.closed, &found.bound) {
         let (depth, iops) = (closed.depth, words::count(closed.iops.value));
-        text.push_str(&format!(" With a constant {depth} {}, {iops} {} stay{within}.", called.place, called.rate));
+        let _ = write!(text, " With a constant {depth} {}, {iops} {} stay{within}.", called.place, called.rate);
     }
     text
 }

@@ -72,12 +72,14 @@ fn bins(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     // Nothing narrower than a few of the buckets that were recorded.
     let width = ((most - least) / BINS).max(0.02);
     let bin_of = |bucket| ((middle(bucket).ln() - least) / width).floor();
-    let number = ((most - least) / width).floor() as usize + 1;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few bins; float casts saturate")]
+    let whole = |bins: f64| bins as usize;
+    let number = whole(((most - least) / width).floor()) + 1;
     let shape = if histograms.len() == 1 { Shape::Bars } else { Shape::Steps };
     let series = histograms.iter().map(|(name, histogram)| {
         let mut counts = vec![0_u64; number];
         for bucket in histogram.buckets() {
-            counts[(bin_of(bucket) as usize).min(number - 1)] += bucket.2;
+            counts[whole(bin_of(bucket)).min(number - 1)] += bucket.2;
         }
         let x = (0..number).map(|bin| (least + width * (bin as f64 + 0.5)).exp() / 1e3).collect();
         let y = counts.iter().map(|count| (*count > 0).then_some(*count as f64)).collect();

@@ -7,6 +7,7 @@ use crate::analyse::{Interval, LayerFigures, LayerStep, LayerTable, LayersResult
 use crate::model::{Finding, Layer, Severity};
 use crate::record::journal::Run;
 use crate::report::layers;
+use std::fmt::Write;
 
 /// The page, with what stands above it.
 pub(super) fn page(run: &Run, found: &LayersResult, page: Page) -> Page {
@@ -32,29 +33,32 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
     let mut text = String::new();
     let both = table.and_then(|table| Some((table, of(table, Layer::Async)?, of(table, Layer::Row)?)));
     if let Some((table, raw, row)) = both {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "Raw I/O reads {} blocks a second with {} at a time, and as many sessions of the database read {}",
             words::count(raw.blocks_per_s.value),
             table.sessions,
             words::count(row.blocks_per_s.value)
-        ));
-        text.push_str(&match row.share_of_first {
+        );
+        let share = match row.share_of_first {
             Some(share) if share <= 1.0 => {
-                format!(": {} of what the storage gives arrives at a row.", words::percent(share))
+                format!(": {} of what the storage gives arrives at a row", words::percent(share))
             }
-            Some(_) => ": more than the storage gave, so a cache answered.".into(),
-            None => ".".into(),
-        });
+            Some(_) => ": more than the storage gave, so a cache answered".into(),
+            None => String::new(),
+        };
+        let _ = write!(text, "{share}.");
         let costs = |step: &&LayerStep| step.blocks_share < 1.0 && (step.from, step.to) != (Layer::Sync, Layer::Row);
         let dearest = table.steps.iter().filter(costs);
         if let Some(step) = dearest.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share)) {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 " The dearest step is from layer {} to {}, {}: {} of the blocks are left.",
                 step.from.number(),
                 step.to.number(),
                 layers::what(step),
                 words::percent(step.blocks_share)
-            ));
+            );
         }
     } else {
         text.push_str("Not all layers were measured.");
@@ -68,7 +72,7 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, None, bad, &doubts)
+    words::answer(&text, None, bad.as_deref(), &doubts)
 }
 
 fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {

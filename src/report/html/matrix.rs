@@ -11,6 +11,7 @@ use crate::plan::Search;
 use crate::record::journal::Run;
 use crate::record::{End, PointRecord};
 use crate::report::table;
+use std::fmt::Write;
 
 /// Most columns and rows of a field whose values are written into it.
 const WRITTEN_MAX: usize = 8;
@@ -82,11 +83,12 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
         format!("The storage gives {}.", parts.join("; "))
     };
     if let Some(latency) = quickest(points).and_then(|(.., class)| class.latency) {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " A small I/O takes {} at the least, p99 {}.",
             words::time(latency.mean_us),
             words::time(latency.p99_us)
-        ));
+        );
     }
     if let Some(beside) = beside(points) {
         text.push_str(&beside);
@@ -103,7 +105,7 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, throttle(of_run), bad, &doubts)
+    words::answer(&text, throttle(of_run).as_deref(), bad.as_deref(), &doubts)
 }
 
 /// What large I/O beside costs small I/O: the same number of small ones, alone and beside the most large ones.

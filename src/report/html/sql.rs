@@ -8,6 +8,7 @@ use crate::analyse::{CurveResult, PointSummary};
 use crate::model::Step;
 use crate::record::journal::Run;
 use crate::report::curve::workload_of;
+use std::fmt::Write;
 
 /// What operations of a database's sessions are called.
 const SESSIONS: Words = Words { rate: "op/s", one: "operations", place: "sessions" };
@@ -35,18 +36,16 @@ fn answer(run: &Run, found: &CurveResult, point: &PointSummary, sql: &SqlSummary
     let mut text = format!("{} sessions visit {} blocks a second", sql.sessions, words::count(sql.visited.per_s));
     let server = sql.server.as_ref();
     if let Some(physical) = server.and_then(|server| server.physical) {
-        text.push_str(&format!(", {} of them read past the buffer cache", words::count(physical.per_s)));
+        let _ = write!(text, ", {} of them read past the buffer cache", words::count(physical.per_s));
     }
     if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
         let (p50, p99) = (words::time(latency.p50_us), words::time(latency.p99_us));
-        text.push_str(&format!(
-            "; an operation takes {p50}, p99 {p99}, and a block {} of it",
-            words::time(sql.block_mean_us)
-        ));
+        let _ =
+            write!(text, "; an operation takes {p50}, p99 {p99}, and a block {} of it", words::time(sql.block_mean_us));
     }
-    text.push_str(&format!(".{}", spent(sql)));
+    let _ = write!(text, ".{}", spent(sql));
     if let Some(share) = server.and_then(|server| server.page_cache_share).filter(|share| *share > 0.01) {
-        text.push_str(&format!(" The page cache served {} of what was read, and not storage.", words::percent(share)));
+        let _ = write!(text, " The page cache served {} of what was read, and not storage.", words::percent(share));
     }
     curve::answer(run, found, SESSIONS, &text)
 }

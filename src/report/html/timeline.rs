@@ -7,6 +7,7 @@ use crate::analyse::{self, device_loads, host_load};
 use crate::model::{Moment, Sample};
 use crate::record::journal::Run;
 use crate::record::{Latencies, PointRecord, StreamRecord, Window};
+use std::fmt::Write;
 
 /// Windows that are drawn at the most; more are merged with their neighbours.
 const WINDOWS_MAX: usize = 2000;
@@ -60,7 +61,7 @@ pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
     let chart = throughput::chart("timeline-chart", "The run over time", description, Plot::Stack { panels });
     let mut lead = "Each point in its turn; gaps are warm-up and preparation.".to_string();
     if thin > 1 {
-        lead.push_str(&format!(" Each step is of {thin} windows together."));
+        let _ = write!(lead, " Each step is of {thin} windows together.");
     }
     if squeezed {
         lead.push_str(" Pauses of more than five minutes are drawn as five minutes.");

@@ -5,6 +5,7 @@ use super::page::{Answer, Block, Column, Headline, Section, Table, Tone};
 use crate::analyse::{Estimate, Interval};
 use crate::model::{Bytes, Finding, Nanos, Severity};
 use crate::report::{calibration, table};
+use std::fmt::Write;
 
 /// What is said of a figure without an interval.
 pub(super) const UNKNOWN: &str = "interval not known";
@@ -103,10 +104,10 @@ pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, inter
 
 /// The answer: what was found, then what stands against it: `care` is what of the storage itself a reader must mind,
 /// `bad` a promise that was not kept; `doubts` come in the order in which they matter.
-pub(super) fn answer(found: &str, care: Option<String>, bad: Option<String>, doubts: &[&Finding]) -> Answer {
+pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, doubts: &[&Finding]) -> Answer {
     let mut sentence = found.to_string();
-    if let Some(care) = &care {
-        sentence.push_str(&format!(" {care}"));
+    if let Some(care) = care {
+        let _ = write!(sentence, " {care}");
     }
     let mut kinds: Vec<&Finding> = Vec::new();
     for finding in doubts.iter().filter(|finding| finding.severity != Severity::Note) {
@@ -114,8 +115,8 @@ pub(super) fn answer(found: &str, care: Option<String>, bad: Option<String>, dou
             kinds.push(finding);
         }
     }
-    if let Some(bad) = &bad {
-        sentence.push_str(&format!(" {bad}"));
+    if let Some(bad) = bad {
+        let _ = write!(sentence, " {bad}");
     }
     let more = match kinds.len() {
         0 | 1 => String::new(),
@@ -126,10 +127,10 @@ pub(super) fn answer(found: &str, care: Option<String>, bad: Option<String>, dou
         Some(first) => {
             let same = doubts.iter().filter(|finding| finding.name == first.name).count() - 1;
             let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
-            sentence.push_str(&format!(" In doubt: {}{others}.{more}", first.what.trim_end_matches('.')));
+            let _ = write!(sentence, " In doubt: {}{others}.{more}", first.what.trim_end_matches('.'));
         }
         None if bad.is_none() && care.is_none() => {
-            sentence.push_str(" Nothing that was watched speaks against these figures.")
+            sentence.push_str(" Nothing that was watched speaks against these figures.");
         }
         None => {}
     }
@@ -205,7 +206,7 @@ mod tests {
         );
         let other = Finding::doubt("e", "another", "a cure");
         assert!(answer("It is.", None, None, &[&doubt, &other]).sentence.ends_with("One more doubt is told below."));
-        assert_eq!(answer("It is.", Some("Mind it.".into()), None, &[]).tone, Tone::Doubt);
-        assert_eq!(answer("It is.", None, Some("It broke.".into()), &[&doubt]).tone, Tone::Bad);
+        assert_eq!(answer("It is.", Some("Mind it."), None, &[]).tone, Tone::Doubt);
+        assert_eq!(answer("It is.", None, Some("It broke."), &[&doubt]).tone, Tone::Bad);
     }
 }
