@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::process::Command;
 
 /// Keeps errors and what is printed on the console; tells them with what was drawn, once charts had time to be.
-const WATCH: &str = r##"<script>
+const WATCH: &str = r"<script>
 const wrong = [];
 addEventListener('error', (event) => wrong.push(String(event.message || event.target.outerHTML)), true);
 addEventListener('unhandledrejection', (event) => wrong.push(String(event.reason)));
@@ -47,7 +47,7 @@ addEventListener('load', () => setTimeout(() => {
   found.textContent = btoa(unescape(encodeURIComponent(JSON.stringify(told))));
   document.body.append(found);
 }, 300));
-</script>"##;
+</script>";
 
 /// What the browser says of the page at a width.
 fn opened(html: &str, width: u32) -> Result<Value, Missing> {

@@ -122,8 +122,8 @@ fn block(block: &Block) -> String {
             format!("<div class=\"code\"><pre tabindex=\"0\"><code>{}</code></pre></div>\n", escape::html(code))
         }
         Block::Beside(blocks) => {
-            let inside: String = blocks.iter().map(|one| format!("<div>{}</div>", self::block(one))).collect();
-            format!("<div class=\"beside\">{inside}</div>\n")
+            let inside: Vec<String> = blocks.iter().map(self::block).collect();
+            format!("<div class=\"beside\"><div>{}</div></div>\n", inside.join("</div><div>"))
         }
     }
 }
@@ -185,11 +185,8 @@ fn table(table: &Table, captioned: bool) -> String {
         html += "<tr>";
         for (index, text) in row.iter().enumerate() {
             let text = escape::html(text);
-            html += &if index == 0 {
-                format!("<th scope=\"row\"{}>{text}</th>", class(index))
-            } else {
-                format!("<td{}>{text}</td>", class(index))
-            };
+            let (tag, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+            let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
         }
         html += "</tr>\n";
     }
@@ -244,9 +241,11 @@ fn written(of: &super::page::Heat) -> String {
 fn as_table(chart: &Chart) -> String {
     let (table, cut) = figures::table(&chart.title, &chart.plot);
     let cut = cut.map(|cut| format!("<p>{}</p>", escape::html(&cut))).unwrap_or_default();
-    let marks: String =
-        figures::marks(&chart.plot).iter().map(|mark| format!("<li>{}</li>", escape::html(mark))).collect();
-    let marks = if marks.is_empty() { marks } else { format!("<p>Marked:</p><ul>{marks}</ul>") };
+    let marks: Vec<String> = figures::marks(&chart.plot).iter().map(|mark| escape::html(mark)).collect();
+    let marks = match marks.join("</li><li>") {
+        none if none.is_empty() => none,
+        marks => format!("<p>Marked:</p><ul><li>{marks}</li></ul>"),
+    };
     format!(
         "<details class=\"figures\"><summary>Figures as a table</summary>{cut}{}{marks}</details>\n",
         self::table(&table, true)

@@ -21,7 +21,7 @@ pub(super) fn html(text: &str) -> String {
 /// As text of a paragraph, in which `code` between backquotes is set as such.
 pub(super) fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         // One of them has no partner.
         return html(text);
     }

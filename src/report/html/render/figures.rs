@@ -3,6 +3,7 @@
 use super::unit;
 use crate::report::html::page::{Axis, Column, Heat, Lines, Mark, Plot, Series, Table, Unit};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 /// Rows of a table that is made from a chart: more make the page large, and nobody reads them.
 const ROWS_MAX: usize = 500;
@@ -182,10 +183,10 @@ fn cell(unit: Unit, series: &Series, at: f64) -> String {
     let Some(value) = series.y.get(index).copied().flatten() else { return String::new() };
     let mut text = unit::text(unit, value);
     if let Some((low, high)) = series.band.get(index).copied().flatten() {
-        text += &format!(" ({} to {})", unit::text(unit, low), unit::text(unit, high));
+        let _ = write!(text, " ({} to {})", unit::text(unit, low), unit::text(unit, high));
     }
     if let Some(label) = series.labels.get(index).filter(|label| !label.is_empty()) {
-        text += &format!(", {label}");
+        let _ = write!(text, ", {label}");
     }
     text
 }

@@ -38,20 +38,19 @@ pub(super) fn grid(heat: &Heat) -> String {
     for (name, values) in heat.rows.iter().zip(&heat.values).rev() {
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape::html(name));
         for value in values {
-            html += &match (value, ends) {
-                (Some(value), Some(ends)) => {
-                    let colour = colour(place(*value, ends, heat.log));
-                    let ink = if is_light(colour) { "#000" } else { "#fff" };
-                    let [red, green, blue] = colour;
-                    let text = in_cell(heat.unit, *value / factor);
-                    let whole = unit::text(heat.unit, *value);
-                    format!(
-                        "<td title=\"{}\" style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>",
-                        escape::html(&whole)
-                    )
-                }
-                _ => "<td class=\"none\" title=\"not measured\"><span class=\"unseen\">not measured</span></td>".into(),
-            };
+            if let (Some(value), Some(ends)) = (value, ends) {
+                let colour = colour(place(*value, ends, heat.log));
+                let ink = if is_light(colour) { "#000" } else { "#fff" };
+                let [red, green, blue] = colour;
+                let text = in_cell(heat.unit, *value / factor);
+                let whole = escape::html(&unit::text(heat.unit, *value));
+                let _ = write!(
+                    html,
+                    "<td title=\"{whole}\" style=\"background:#{red:02x}{green:02x}{blue:02x};color:{ink}\">{text}</td>"
+                );
+            } else {
+                html += "<td class=\"none\" title=\"not measured\"><span class=\"unseen\">not measured</span></td>";
+            }
         }
         html += "</tr>";
     }

@@ -107,7 +107,7 @@ mod tests {
             (Unit::Microseconds, 4500.0, "4.5 ms", "4.5 ms"),
             (Unit::Microseconds, 2.0e6, "2 s", "2 s"),
             (Unit::Share, 0.125, "12.5 %", "12.5 %"),
-            (Unit::Nines, 0.301_03, "p50", "p50"),
+            (Unit::Nines, std::f64::consts::LOG10_2, "p50", "p50"),
             (Unit::Nines, 3.0, "p99.9", "p99.9"),
             (Unit::Nines, 0.0, "p0", "p0"),
             (Unit::Seconds, 12.5, "12.5 s", "12.5 s"),
