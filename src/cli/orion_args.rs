@@ -393,7 +393,12 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
             Error::asked(format!("{option} '{value}' is not valid"), format!("give {valid}"))
         }
         ErrorKind::TooManyValues => Error::asked(format!("{option} takes no value"), format!("write {option} alone")),
-        ErrorKind::ArgumentConflict => Error::asked(format!("{option} is given twice"), "give it once"),
+        ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
+            Some(other) if !other.starts_with(long) => {
+                Error::asked(format!("{long} and {other} exclude each other"), "leave one of them out")
+            }
+            _ => Error::asked(format!("{option} is given twice"), "give it once"),
+        },
         ErrorKind::MissingRequiredArgument => {
             Error::asked(format!("{option} is missing"), format!("give {option} and {valid}"))
         }

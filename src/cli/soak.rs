@@ -29,9 +29,9 @@ const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 
 /// Repeats one round for hours to weeks, and tells how predictable the storage is
 ///
-/// Rounds are of fixed work (--work), begun at equal distances, or follow on each other without a pause. Each is in the
-/// journal before the next begins: rigel report works meanwhile, and --resume goes on after a reboot. Reads only, unless
-/// --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
+/// Rounds are of fixed work (--work), begun at equal distances, or follow on each other without a pause. Each is in
+/// the journal before the next begins: rigel report works meanwhile, and --resume goes on after a reboot. Reads only,
+/// unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
                         3 an objective was missed for longer than --slo-share allows.")]
