@@ -29,7 +29,7 @@ export CARGO_TERM_COLOR := never
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench bench-searches bench-sql dist install clean
+.PHONY: help build demo test lint fmt bench bench-searches bench-sql pictures dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -71,6 +71,10 @@ bench-searches: ## Time to max IOPS, repeatability, the pacer's lateness: docs/p
 bench-sql: ## Beside pgbench, a loop in the server, raw reads and psql: docs/performance.md
 	@scripts/setup.sh test
 	$(CARGO) bench --locked --bench sql -- $(PARTS) $(ARGS)
+
+pictures: build ## Make the pictures of the documents again, on models of devices: docs/pictures/
+	@scripts/setup.sh test
+	scripts/pictures.sh
 
 dist: ## Build dist/: one static file that runs on any x86-64 Linux
 	@scripts/setup.sh build

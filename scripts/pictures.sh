@@ -32,8 +32,12 @@ measure soak sim:8,100us,slow=5ms@0.5% --work 100kops --every 15m --for 7d --slo
 "$rigel" import "$OLDPWD/docs/examples/cloud-day.csv" --out cloud-day >/dev/null
 "$rigel" report cloud-day --html >/dev/null 2>&1
 
+# A database on the current disk; where no PostgreSQL is installed its picture stays as it is.
+measure sql run --on . --scale 256MiB -t 8 --run-time 10s --update 10% --out sql || echo "no picture of sql: no server" >&2
+
 shoot calibrate 1280 1000 light
 shoot orion 1280 1000 light
 shoot curve 1280 1000 dark
 shoot soak 1280 1000 light
+[ ! -e sql/report.html ] || shoot sql 1280 1300 light
 shoot cloud-day 1280 1000 light

@@ -124,6 +124,7 @@ fn matrix() -> Section {
         unit,
         label: label.into(),
         log: false,
+        range: None,
         written: true,
     };
     let small = Plot::Heat(heat("IOPS of small reads", Unit::PerSecond, 1.0));
@@ -147,6 +148,7 @@ fn matrix() -> Section {
         unit: Unit::Number,
         label: "operations".into(),
         log: true,
+        range: None,
         written: false,
     };
     let over_time =

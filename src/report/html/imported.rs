@@ -1,11 +1,12 @@
 //! The page of what other tools measured: the loads they tell of, and what they counted over time.
 
 use super::page::{Answer, Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Tone, Unit};
-use super::words;
+use super::{soak, words};
 use crate::analyse::{Estimate, ImportedSummary, LoadFigures, SeriesSummary};
 use crate::model::{Bytes, Moment};
 use crate::record::journal::Run;
 use crate::report::imported;
+use crate::report::soak::SoakResult;
 
 /// Series that are drawn, at most: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
@@ -34,6 +35,15 @@ pub(super) fn page(run: &Run, mut page: Page) -> Page {
         page.sections.push(words::section("series", "Every series", lead, vec![series_table(&series)]));
     }
     let blocks = found.iter().flat_map(told).collect();
+    page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
+    page
+}
+
+/// The page of one series: what it says of days.
+pub(super) fn series_page(run: &Run, result: &SoakResult, frame: Page) -> Page {
+    let mut page = soak::of_series(&run.header, result);
+    (page.title, page.heading) = (frame.title, frame.heading);
+    let blocks = imported::of(run).iter().flat_map(told).collect();
     page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
     page
 }

@@ -232,6 +232,7 @@ fn field(
         x_label: "small I/Os outstanding".into(),
         y_label: "large I/Os outstanding".into(),
         values: rows.iter().map(|large| columns.iter().map(|small| value(*small, *large)).collect()).collect(),
+        range: None,
         written: columns.len() <= WRITTEN_MAX && rows.len() <= WRITTEN_MAX,
         columns: columns.iter().map(ToString::to_string).collect(),
         rows: rows.iter().map(ToString::to_string).collect(),

@@ -33,7 +33,7 @@ pub use soak::page as of_soak;
 pub fn of(run: &Run) -> Page {
     let page = frame(run);
     if let Some(result) = super::imported::one_series(run) {
-        return of_soak(&run.header, &result);
+        return imported::series_page(run, &result, page);
     }
     if !run.imported.is_empty() {
         return imported::page(run, page);

@@ -267,6 +267,8 @@ pub struct Heat {
     pub label: String,
     /// Colours go by the logarithm.
     pub log: bool,
+    /// Least and greatest value that colours must span, so that small differences have like colours.
+    pub range: Option<(f64, f64)>,
     /// Write the value into each cell: for few cells.
     pub written: bool,
 }

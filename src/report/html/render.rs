@@ -74,13 +74,21 @@ fn answer(page: &Page) -> String {
     let (class, sign, word) = told(page.answer.tone);
     let figures: String = page.figures.iter().map(headline).collect();
     let figures = if figures.is_empty() { figures } else { format!("<dl class=\"headlines\">{figures}</dl>\n") };
+    let (first, more) = first_sentence(&page.answer.sentence);
+    let more = if more.is_empty() { String::new() } else { format!("<p class=\"more\">{}</p>\n", escape::prose(more)) };
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n\
          <h2 id=\"answer-title\" class=\"unseen\">Answer</h2>\n\
          <p class=\"answer {class}\"><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> {word}</span> {}</p>\n\
-         {figures}</section>\n",
-        escape::prose(&page.answer.sentence)
+         {figures}{more}</section>\n",
+        escape::prose(first)
     )
+}
+
+/// The first sentence, and the rest: a full stop ends one where a space and a capital letter follow.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let is_end = |(at, _): &(usize, &str)| text[at + 2..].starts_with(char::is_uppercase);
+    text.match_indices(". ").find(is_end).map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
 }
 
 fn headline(figure: &Headline) -> String {

@@ -5,20 +5,61 @@ use super::page::{
     Answer, Axis, Block, Chart, Column, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape,
 };
 use super::page::{Table, Tone, Unit};
+use super::{setup, words};
 use crate::analyse::{DailyPattern, Predictability, Quantity, Round, RoundHost, Word};
-use crate::model::Finding;
+use crate::model::{Bytes, Finding, Load, Moment};
+use crate::plan::Search;
 use crate::record::journal::Header;
 use crate::report::soak::{self, SoakResult, middle};
 
 /// A figure of a round, or of its host.
 type Of<T> = fn(&T) -> Option<f64>;
 
+/// Share of the median, on either side, that a calendar's colours span at the least: less is no pattern to look at.
+const CALENDAR_SPAN: f64 = 0.15;
+
 /// Figures at the top, at most.
 const FIGURES_MAX: usize = 4;
 
-/// The page.
+/// The page of a soak.
 #[must_use]
 pub fn page(header: &Header, result: &SoakResult) -> Page {
+    let target = &header.facts.name;
+    let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
+    let mut page = of_series(header, result);
+    page.title = format!("{target}: rigel soak, {begun}");
+    page.heading = format!("rigel soak of {target}, {begun}");
+    page.sections.push(setup::section(header, &workload(header)));
+    page
+}
+
+/// What a round does, in words; empty where the run is no soak.
+fn workload(header: &Header) -> String {
+    let Some(Search::Soak(request)) = Search::of(&header.plan) else { return String::new() };
+    let round = match request.work {
+        Some(work) => {
+            format!("rounds of {} operations, {} at the most", words::count(work as f64), request.limit.exact())
+        }
+        None => "rounds that follow on each other".into(),
+    };
+    let load = match request.load {
+        Load::Closed { depth } => format!("{depth} outstanding"),
+        Load::Open { rate, .. } => format!("{} a second at random times", words::count(rate)),
+    };
+    let what = match request.sql {
+        Some(terms) => crate::report::sql::work_line(&terms.work),
+        None => format!(
+            "I/O of {}, {} of it writes, {}",
+            Bytes(request.length.into()),
+            words::percent(request.mix.writes.get()),
+            request.pattern
+        ),
+    };
+    format!("{what}; {load}; {round}, one every {}, for {}", request.every.exact(), request.lasting.exact())
+}
+
+/// What a series says, whoever made it; title, heading and what was run are the caller's.
+pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     let found = &result.found;
     let mut sections = vec![timeline(result)];
     sections.extend(calendar(&result.rounds));
@@ -32,13 +73,11 @@ pub fn page(header: &Header, result: &SoakResult) -> Page {
         sections.push(Section { id: "findings".into(), title: "Findings".into(), lead, blocks });
     }
     sections.push(rounds(result));
-    sections.push(what_was_run(header));
     Page {
-        title: format!("soak of {}", header.facts.name),
-        heading: format!("soak of {}, begun {}", header.facts.name, header.started),
         answer: Answer { tone: tone(found), sentence: found.verdict.clone() },
         figures: headlines(found),
         sections,
+        ..Page::default()
     }
 }
 
@@ -92,6 +131,11 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     } else if let Some(p99) = &found.p99_us {
         let range = format!("95 % of rounds: {} to {}", soak::time(p99.low), soak::time(p99.high));
         figures.push(headline("p99_us.median", "median p99", soak::time(p99.median), range, p99.median));
+    }
+    if let Some(cut) = &found.cut {
+        let limit = cut.limit_seconds.map_or_else(String::new, |limit| format!("by the time limit of {limit:.0} s"));
+        let value = format!("{} of {}", cut.rounds, cut.of);
+        figures.push(headline("cut.rounds", "rounds cut short", value, limit, cut.rounds as f64));
     }
     figures.truncate(FIGURES_MAX);
     figures
@@ -198,6 +242,7 @@ fn calendar(rounds: &[Round]) -> Option<Section> {
         let values: Vec<Vec<Option<f64>>> =
             days.iter().map(|day| (0..24).map(|hour| of_hour(day, hour)).collect()).collect();
         let known = values.iter().flatten().any(Option::is_some);
+        let usual = middle(values.iter().flatten().flatten().copied());
         let heat = Heat {
             x_label: "hour of the day".into(),
             columns: (0..24).map(|hour| format!("{hour:02}")).collect(),
@@ -207,6 +252,7 @@ fn calendar(rounds: &[Round]) -> Option<Section> {
             unit,
             label: label.into(),
             log: false,
+            range: usual.map(|usual| (usual * (1.0 - CALENDAR_SPAN), usual * (1.0 + CALENDAR_SPAN))),
             written: false,
         };
         let description = format!("{label}: {} days by 24 hours", days.len());
@@ -354,14 +400,4 @@ fn rounds(result: &SoakResult) -> Section {
     let lead = said.lines().skip(2).map(str::trim).collect::<Vec<_>>().join(" ");
     let blocks = vec![Block::Table(table)];
     Section { id: "rounds".into(), title: "Rounds".into(), lead: capital(&lead), blocks }
-}
-
-fn what_was_run(header: &Header) -> Section {
-    let text = format!("Rigel {}, {}, begun {}.", header.version, header.engine_about, header.started);
-    Section {
-        id: "run".into(),
-        title: "What was run".into(),
-        lead: String::new(),
-        blocks: vec![Block::Text(text), Block::Code(header.command.join(" "))],
-    }
 }

@@ -12,9 +12,11 @@ const heatChart = (figure, data) => {
     return null;
   }
   const scaled = (value) => (data.log ? Math.log(value) : value);
+  // Colours span the values, and at least the range that was asked for: noise is not to look like a pattern.
+  const spanned = values.concat(data.range || []);
   const [least, most] = [
-    scaled(values.reduce((a, b) => Math.min(a, b))),
-    scaled(values.reduce((a, b) => Math.max(a, b))),
+    scaled(spanned.reduce((a, b) => Math.min(a, b))),
+    scaled(spanned.reduce((a, b) => Math.max(a, b))),
   ];
   const stops = data.scale.map((stop) => stop.match(/\d+/g).map(Number));
   const colourOf = (value) => {

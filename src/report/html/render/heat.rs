@@ -111,7 +111,11 @@ pub(super) fn stops() -> Vec<String> {
 
 /// Least and greatest value, on a logarithmic scale of those above zero.
 fn ends(heat: &Heat) -> Option<(f64, f64)> {
+    let range = heat.range.iter().flat_map(|(low, high)| [*low, *high]);
     let values = heat.values.iter().flatten().flatten().copied();
+    // A field without a value has no colours, whatever its range.
+    values.clone().next()?;
+    let values = values.chain(range);
     let drawn = values.filter(|value| value.is_finite() && !(heat.log && *value <= 0.0));
     drawn.fold(None, |ends, value| match ends {
         None => Some((value, value)),
