@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rigel=$PWD/target/release/rigel
+rigel=${RIGEL:-$PWD/target/release/rigel}
 out=$PWD/docs/pictures
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

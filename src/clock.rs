@@ -72,6 +72,13 @@ pub fn process_cpu() -> Nanos {
     Nanos(u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(spent.tv_nsec).unwrap_or(0))
 }
 
+/// Time since the machine was started, the time that it slept included: what a timetable of days goes by.
+#[must_use]
+pub fn since_boot() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Nanos(u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
+}
+
 /// What one reading of the real clock costs, in nanoseconds: the mean of a thousand.
 #[must_use]
 pub fn read_cost_ns() -> f64 {

@@ -140,6 +140,53 @@ fn work_that_is_not_done_in_time_is_cut_and_told() {
 }
 
 #[test]
+fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
+    let place = Place::new("soak-whole");
+    let line = "soak sim:4,100us,errors=1% --work 400ops --every 1m --for 12m --no-progress --out failed";
+    let said = ends(&place, line, 1);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("operations failed"), "{said:?}");
+    // Served one after the other, ten operations take ten minutes: every other round finds the one before it at work.
+    let line = "soak sim:1,40s,fixed --depth 2 --every 1m --for 12m --no-progress --out missing";
+    let said = ends(&place, line, 1);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("rounds did not take place"), "{said:?}");
+}
+
+#[test]
+fn runs_of_other_sorts_are_refused_by_name() {
+    let place = Place::new("soak-others");
+    ends(&place, &format!("{ROUNDS} --for 2m --out one"), 0);
+    ends(&place, &format!("{ROUNDS} --for 2m --out two"), 0);
+    let said = ends(&place, "compare one two", 2);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("'one' is a soak"), "{said:?}");
+    let said = ends(&place, "soak --resume one --update 10%", 2);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("has its work from its beginning"), "{said:?}");
+}
+
+#[test]
+fn a_soak_goes_on_when_its_target_comes_back() {
+    let place = Place::new("soak-back");
+    let file = common::scratch_file("soak-back", 64 << 20);
+    let line = format!("soak {} --work 20ops --every 1s --for 20s --no-progress --out run", text(&file.path));
+    let mut child = rigel(&place, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    let rounds = || journal::read(&path).map_or_else(|_| Vec::new(), |run| run.points);
+    wait_until("a round is done", || !rounds().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let aside = file.path.with_extension("aside");
+    std::fs::rename(&file.path, &aside).unwrap();
+    let mut again = rigel(&place, "soak --no-progress --resume run");
+    let child = again.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("a round is broken", || rounds().iter().any(|record| matches!(record.end, End::Broken(_))));
+    std::fs::rename(&aside, &file.path).unwrap();
+    wait_until("it goes on", || rounds().last().is_some_and(|record| record.end == End::Complete));
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("it is tried again at the next round"), "{said}");
+    assert!(said.contains("rounds could not be measured"), "{said}");
+}
+
+#[test]
 fn an_objective_that_is_missed_is_the_exit_status() {
     let place = Place::new("soak-slo");
     ends(&place, &format!("{ROUNDS} --for 20m --slo p99<1s --out kept"), 0);
@@ -156,6 +203,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         ("soak sim:1,1ms --for 30s", "is over before the first round"),
         ("soak sim:1,1ms --for 1h --every 10ms", "--every 10ms is too short"),
         ("soak sim:1,1ms --for 1h --slo p99>2ms", "is not an objective"),
+        ("soak sim:1,1ms --for 1h --every 1m --work 1kops --limit 2m", "--limit 120s is longer than --every 60s"),
         ("soak sim:1,1ms --for 1h --slo p99<2", "is not an objective"),
         ("soak sim:1,1ms --for 1h --rate 1k..5k", "is not one rate"),
         ("soak sim:1,1ms", "--for"),
@@ -201,7 +249,8 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
         std::fs::remove_file(&filler).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{said}");
+        // A machine that is busy may let a round or two go by.
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
         assert!(said.contains("No space left on device") && said.contains("rounds are held in memory"), "{said}");
         let run = read(&journal);
         let numbers = numbers(&run);

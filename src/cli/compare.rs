@@ -1,6 +1,6 @@
 //! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
 
-use super::{output, page};
+use super::{output, page, soak};
 use crate::analyse::{self, Condition, Subject};
 use crate::model::{Error, Ratio};
 use crate::record::imported::Figures;
@@ -39,6 +39,9 @@ pub(super) struct CompareArgs {
 /// Compares, and shows what came out.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_duplicates(&args.runs)?;
+    for path in &args.runs {
+        refuse_soak(path)?;
+    }
     let runs = args.runs.iter().map(|path| journal::read(path)).collect::<Result<Vec<Run>, Error>>()?;
     let names = names(&args.runs);
     let subjects: Vec<Subject> = names.iter().zip(&runs).map(|(name, run)| comparison::subject(name, run)).collect();
@@ -85,6 +88,17 @@ fn cure_of_nothing_in_common(runs: &[Run]) -> &'static str {
     } else {
         "compare runs of one verb that were asked for the same"
     }
+}
+
+/// Rounds with the same number have nothing in common but that.
+fn refuse_soak(path: &Path) -> Result<(), Error> {
+    if soak::is_soak(&journal::header(path)?) {
+        return Err(Error::asked(
+            format!("'{}' is a soak, whose rounds are held against each other in its own report", path.display()),
+            "look at the pages of both: rigel report RUN --html",
+        ));
+    }
+    Ok(())
 }
 
 /// A run against itself shows nothing, and is hardly meant.

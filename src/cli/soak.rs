@@ -5,7 +5,7 @@ use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{PredictabilityTerms, RoundEnd, predictability, round};
+use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, RoundEnd, predictability, round};
 use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, Tables, WarmUp};
 use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
 use crate::record::PointRecord;
@@ -105,6 +105,12 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
             metrics.add(header, record);
         }
     };
+    if args.measuring.resume.is_some() && args.work != WorkArgs::default() {
+        return Err(Error::asked(
+            "a soak that is gone on with has its work from its beginning",
+            "give --resume without it, or begin another soak",
+        ));
+    }
     let (job, last) = match &args.measuring.resume {
         Some(directory) => rounds::resume(directory, &args.measuring, &mut ended)?,
         None => (args.begin()?, 0),
@@ -120,14 +126,31 @@ fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
     result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found) });
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
     page::put(&html::of_soak(&header, &found), directory);
-    if stopped || found.rounds.is_empty() {
+    if stopped {
         return Err(Error::failed(
             "the soak ended before it was through",
             format!("go on with it by `rigel soak --resume {}`", directory.display()),
         ));
     }
     let missed = found.found.objectives.iter().any(|objective| objective.met == Some(false));
-    Ok(if missed { 3 } else { 0 })
+    if missed {
+        return Ok(3);
+    }
+    refuse_incomplete(&found.found)?;
+    Ok(0)
+}
+
+/// Refuses a soak in which rounds are missing, broke, or had operations that failed.
+fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
+    let RoundCounts { broken, missing, ahead, failed_operations, .. } = found.rounds;
+    let told = [
+        (broken as u64, "rounds could not be measured"),
+        ((missing + ahead) as u64, "rounds did not take place"),
+        (failed_operations, "operations failed"),
+    ];
+    let told: Vec<String> =
+        told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report tells which, and how")) }
 }
 
 /// What is served to Prometheus.
@@ -302,6 +325,12 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
         return Err(Error::asked(
             format!("{option} {} is too short for a round", time.exact()),
             "give a second or more, such as 1m",
+        ));
+    }
+    if let Some(limit) = limit.filter(|limit| *limit > every) {
+        return Err(Error::asked(
+            format!("--limit {} is longer than --every {}, when the next round is due", limit.exact(), every.exact()),
+            "give a shorter --limit, or a longer --every",
         ));
     }
     if lasting < every {

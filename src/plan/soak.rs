@@ -41,10 +41,10 @@ pub struct SoakRequest {
 }
 
 impl SoakRequest {
-    /// Rounds of the whole timetable.
+    /// Rounds of the whole timetable: a last one that would not be over in time is none.
     #[must_use]
     pub fn rounds(&self) -> u32 {
-        u32::try_from(self.lasting.0.div_ceil(self.every.0.max(1))).unwrap_or(u32::MAX)
+        u32::try_from(self.lasting.0 / self.every.0.max(1)).unwrap_or(u32::MAX)
     }
 
     /// When round `number`, from 1, is due, from the soak's beginning.
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((request.due(1), request.due(3)), (Nanos(0), Nanos::from_secs(120)));
         assert_eq!((request.number_at(Nanos(0)), request.number_at(Nanos::from_secs(119))), (1, 2));
         let odd = SoakRequest { lasting: Nanos::from_secs(61), ..request };
-        assert_eq!(odd.rounds(), 2, "a last round that is shorter is a round");
+        assert_eq!(odd.rounds(), 1, "a second round would not be over in time");
     }
 
     #[test]

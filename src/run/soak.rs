@@ -167,8 +167,9 @@ impl Held {
 /// Time since the soak's first round was due.
 struct Timetable {
     clock: Clock,
-    /// What the clock showed at some moment, and how long the soak had gone on by then.
-    then: (Nanos, Nanos),
+    /// Of real time: the time since boot at some moment, and how long the soak had gone on by then. The clock of
+    /// measurements stands still while the machine sleeps, and days go on.
+    then: Option<(Nanos, Nanos)>,
 }
 
 impl Timetable {
@@ -177,10 +178,11 @@ impl Timetable {
         if let Some(engine) = engine {
             // A model's time begins with it: a soak that is gone on with finds it where the round is due.
             engine.wait_until(soak.request.due(soak.last + 1));
-            return Self { clock: engine, then: (Nanos(0), Nanos(0)) };
+            return Self { clock: engine, then: None };
         }
         let gone = clock::moment().since(soak.began);
-        Self { clock: Clock::real(), then: (Nanos(0), Nanos::from_secs(u64::try_from(gone).unwrap_or(0))) }
+        let gone = Nanos::from_secs(u64::try_from(gone).unwrap_or(0));
+        Self { clock: Clock::real(), then: Some((clock::since_boot(), gone)) }
     }
 
     fn is_virtual(&self) -> bool {
@@ -188,7 +190,10 @@ impl Timetable {
     }
 
     fn now(&self) -> Nanos {
-        self.clock.now().since(self.then.0).plus(self.then.1)
+        match self.then {
+            None => self.clock.now(),
+            Some((then, gone)) => clock::since_boot().since(then).plus(gone),
+        }
     }
 
     /// The first round whose time is not over.

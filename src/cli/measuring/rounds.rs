@@ -3,7 +3,8 @@
 use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
 use crate::cli::output::remark;
 use crate::cli::progress::{Progress, Way};
-use crate::model::{Error, Moment, Step};
+use crate::clock;
+use crate::model::{Error, Moment, Nanos, Step, Target};
 use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::{Header, Journal, Run};
@@ -56,16 +57,26 @@ fn prepare_and_measure(
     let Search::Soak(request) = job.plan.search.clone() else {
         return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
     };
+    if let Some((_, run)) = &job.resumed {
+        let gone = run.header.started.parse::<Moment>().map_or(0, |began| clock::moment().since(began));
+        let is_over = !matches!(job.target, Target::Sim(_)) && Nanos::from_secs(gone.unsigned_abs()) >= request.lasting;
+        if last >= request.rounds() || is_over {
+            ended(&run.header, None);
+            return Ok(());
+        }
+    }
     let made = ready(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, run) = if let Some((journal, run)) = job.resumed.take() {
-        let bench = match made.and_then(|bench| refuse_another_target(&run, &bench).map(|()| bench)) {
-            Ok(bench) => Some(bench),
+        let bench = match made {
+            Ok(bench) => {
+                refuse_another_target(&run, &bench)?;
+                Some(bench)
+            }
             // After a reboot the target may come up later than this.
-            Err(error @ Error::Failed { .. }) => {
+            Err(error) => {
                 tell(&Event::Trouble(&format!("{error}\n  it is tried again at the next round")));
                 None
             }
-            Err(error) => return Err(error),
         };
         (bench, journal, run)
     } else {
