@@ -433,12 +433,14 @@ fn drive(
             }
             outstanding += batch - left;
         }
-        let exhausted = lanes.iter().all(Lane::is_exhausted);
-        if outstanding == 0 && (now >= end || exhausted) {
-            if !exhausted {
+        if outstanding == 0 {
+            let exhausted = lanes.iter().all(Lane::is_exhausted);
+            if now >= end && !exhausted {
                 stage.cut();
             }
-            return Ok(());
+            if now >= end || exhausted {
+                return Ok(());
+            }
         }
         session.reap(if alert { asleep_until(wake, now) } else { wake }, &mut over)?;
         now = room.clock.now();
