@@ -1,8 +1,8 @@
-//! Sizes, durations, shares, bounds, patterns and models: what is read is printed in a form that is read as the same.
+//! Sizes, durations, shares, bounds, objectives, moments, patterns and models: what is read is printed in a form that is read as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::model::{Bound, Bytes, Nanos, Pattern, Ratio, SimSpec};
+use rigel::model::{Bound, Bytes, Moment, Nanos, Objective, Pattern, Ratio, SimSpec};
 
 fuzz_target!(|text: &str| {
     let _ = text.parse::<Ratio>();
@@ -16,6 +16,12 @@ fuzz_target!(|text: &str| {
         // A quantile goes through percent, and so through rounding.
         let again: Bound = bound.to_string().parse().unwrap();
         assert!(again.latency == bound.latency && (again.quantile - bound.quantile).abs() < 1e-6);
+    }
+    if let Ok(objective) = text.parse::<Objective>() {
+        assert_eq!(objective.to_string().parse(), Ok(objective));
+    }
+    if let Ok(moment) = text.parse::<Moment>() {
+        assert_eq!(moment.to_string().parse(), Ok(moment));
     }
     if let Ok(pattern) = text.parse::<Pattern>() {
         assert_eq!(pattern.to_string().parse(), Ok(pattern));
