@@ -1,10 +1,16 @@
 //! What is said of a series of rounds whose truth is known: steps, slopes, waves, noise, and a published day.
 
+mod common;
+
+use common::{Place, rigel};
 use proptest::prelude::*;
 use rigel::analyse::{
-    FALSE_ALARMS_ONE_IN, Kept, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd, Word, predictability,
+    self, FALSE_ALARMS_ONE_IN, Kept, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd, Word, order,
+    predictability,
 };
-use rigel::model::Moment;
+use rigel::model::{Moment, Objective};
+use rigel::record::End;
+use rigel::record::journal;
 use rigel::workload::rng::Rng;
 
 const QUARTER: f64 = 900.0;
@@ -255,6 +261,158 @@ fn the_published_day_is_told_as_it_was() {
     assert_eq!(found.word, Word::Slowed);
 }
 
+/// Rounds of noise around 5,000 a second.
+fn noise(n: usize) -> Vec<Round> {
+    series(1, n, (Noise::Independent, 0.02), |_, _| 0.0)
+}
+
+#[test]
+fn a_total_outage_is_a_slowdown_to_nothing() {
+    let mut rounds = noise(100);
+    for round in &mut rounds[40..50] {
+        (round.rate, round.done, round.p50_us, round.p99_us) = (Some(0.0), 0.0, None, None);
+    }
+    let found = found(&rounds);
+    let [slow] = &found.episodes[..] else { panic!("{:?}", told(&found)) };
+    assert_eq!((slow.first_round, slow.rounds, slow.worst_rate), (41, 10, 0.0));
+    assert_eq!((slow.begin, slow.end), (rounds[40].begin, Some(rounds[50].begin)));
+    assert!((slow.lost() - 1.0).abs() < 1e-12, "{slow:?}");
+    assert_eq!((found.word, found.rounds.measured), (Word::Slowed, 100));
+    let rate = found.rate.unwrap();
+    assert_eq!((rate.rounds, rate.least.value, rate.least_hour.unwrap().of_median), (100, 0.0, 0.0));
+    assert!(
+        found.verdict.starts_with("In 10 of 100 measured rounds nothing was done. Not predictable"),
+        "{}",
+        found.verdict
+    );
+    assert!(found.verdict.contains("fell by 100 %"), "{}", found.verdict);
+}
+
+#[test]
+fn rounds_in_which_every_operation_failed_are_measured() {
+    let mut rounds = noise(30);
+    for round in &mut rounds {
+        (round.rate, round.done, round.failed, round.p50_us, round.p99_us) = (Some(0.0), 0.0, 1000, None, None);
+    }
+    let found = found(&rounds);
+    assert_eq!((found.rounds.measured, found.word), (30, Word::Failing));
+    let rate = found.rate.as_ref().unwrap();
+    assert_eq!((rate.median, rate.variation, rate.least_hour), (0.0, None, None));
+    assert!(found.verdict.starts_with("100 % of operations failed. In 30 of 30"), "{}", found.verdict);
+    assert!(!found.verdict.contains("NaN") && told(&found).is_empty(), "{}", found.verdict);
+}
+
+#[test]
+fn what_went_wrong_is_said_first_and_is_not_predictable() {
+    let mut broken = noise(20);
+    for round in &mut broken[3..17] {
+        round.end = RoundEnd::Broken("gone".into());
+    }
+    let mut failed = noise(40);
+    for round in &mut failed {
+        round.failed = 1_000_000;
+    }
+    let mut few = noise(40);
+    few[5].failed = 3;
+    let mut missing = noise(40);
+    missing.drain(10..20);
+    for (rounds, opening) in [
+        (broken, "14 of 20 rounds could not be measured. "),
+        (failed, "50 % of operations failed. "),
+        (few, "3 of 40000003 operations failed. "),
+        (missing, "10 of 40 rounds did not take place. "),
+    ] {
+        let found = found(&rounds);
+        assert!(found.verdict.starts_with(opening), "{}", found.verdict);
+        assert!(found.word == Word::Failing && !found.verdict.contains("Predictable"), "{}", found.verdict);
+    }
+    // One in a week is told among the rounds.
+    let mut one = noise(672);
+    one[100].end = RoundEnd::Broken("gone".into());
+    let found = found(&one);
+    assert!(found.word == Word::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_noted_and_makes_no_negative_times() {
+    let mut rounds = noise(60);
+    for round in &mut rounds[30..] {
+        round.begin = round.begin.plus_seconds(-3600);
+    }
+    let unordered = predictability(&rounds, &PredictabilityTerms::default());
+    let note = order(&mut rounds).unwrap();
+    assert_eq!(note.what.split(" began").next(), Some("by its date round 31"));
+    assert!(note.what.contains("2700 s before"), "{}", note.what);
+    assert!(rounds.is_sorted_by_key(|round| round.begin) && order(&mut rounds).is_none());
+    assert_eq!(unordered, predictability(&rounds, &PredictabilityTerms::default()));
+}
+
+#[test]
+fn a_missed_round_stands_for_the_rounds_that_it_delayed() {
+    let mut rounds = noise(30);
+    rounds.iter_mut().for_each(|round| round.kept[0].kept = true);
+    rounds[9].kept[0].kept = false;
+    // Two that a missed round delays, and two after one that was kept.
+    rounds.drain(20..22);
+    rounds.drain(10..12);
+    let terms = PredictabilityTerms {
+        objectives: vec!["p99<2ms".parse().unwrap()],
+        share: 0.9,
+        every_seconds: Some(QUARTER),
+        planned: Some(30),
+    };
+    let found = predictability(&rounds, &terms);
+    let result = &found.objectives[0];
+    assert_eq!((result.missed, result.kept, result.missed_seconds), (1, 25, 3.0 * QUARTER));
+    let breach = result.longest_breach.unwrap();
+    assert_eq!((breach.begin, breach.end, breach.seconds), (rounds[9].begin, rounds[10].begin, 3.0 * QUARTER));
+}
+
+/// The rounds of a soak on a model, on virtual time.
+fn simulated(place: &Place, line: &str, name: &str, status: i32) -> (Vec<rigel::record::PointRecord>, String) {
+    let output = rigel(place, &format!("soak {line} --no-progress --json --out {name}")).output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+    (journal::read(&place.0.join(name)).unwrap().points, String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_model_that_becomes_a_tenth_slower_is_told_to() {
+    let place = Place::new("predictability-step");
+    let line = |service: &str, seed: u32| format!("sim:4,{service} --work 4000ops --every 1m --for 40m --seed {seed}");
+    let (before, _) = simulated(&place, &line("100us", 1), "before", 0);
+    let (after, _) = simulated(&place, &line("110us", 2), "after", 0);
+    let objectives: Vec<Objective> = vec!["p99<1s".parse().unwrap()];
+    let mut rounds: Vec<Round> =
+        before.iter().chain(&after).filter_map(|record| analyse::round(record, &objectives)).collect();
+    let began = rounds[0].begin;
+    for (at, round) in rounds.iter_mut().enumerate() {
+        round.number = u32::try_from(at).unwrap() + 1;
+        round.begin = began.plus_seconds(60 * i64::try_from(at).unwrap());
+    }
+    let found = found(&rounds);
+    let [(round, factor)] = of_rate(&found)[..] else { panic!("{:?}", told(&found)) };
+    assert!(round.abs_diff(41) <= 1 && (factor * 1.1 - 1.0).abs() < 0.02, "{:?}", told(&found));
+    assert_eq!(found.word, Word::Stepped);
+    // What was done before a round broke was fast enough; the round has kept nothing.
+    let mut broken = before[0].clone();
+    assert!(analyse::round(&broken, &objectives).unwrap().kept[0].kept);
+    broken.end = End::Broken("gone".into());
+    assert!(!analyse::round(&broken, &objectives).unwrap().kept[0].kept);
+}
+
+#[test]
+fn stalls_longer_than_a_round_use_up_the_budget_for_as_long_as_they_last() {
+    let place = Place::new("predictability-stall");
+    let line = "sim:8,1ms,stall=30m/6h --every 10m --for 24h --rate 20 --slo p99<10ms --seed 1";
+    let (_, report) = simulated(&place, line, "run", 3);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let result = &report["predictability"]["objectives"][0];
+    let stalls = result["breaches"].as_array().unwrap().len();
+    assert!(stalls >= 3, "{result}");
+    let least = 1800.0 * stalls as f64;
+    assert!(result["missed_seconds"].as_f64().unwrap() >= least, "{result}");
+}
+
 proptest! {
     /// Few rounds, broken ones, equal ones, missing ones, no time at all.
     #[test]
@@ -284,7 +442,7 @@ proptest! {
         let counts = found.rounds;
         prop_assert!(counts.measured + counts.broken + counts.stopped <= rounds.len());
         if found.rate.as_ref().is_none_or(|rate| rate.rounds < 10) {
-            prop_assert_eq!(found.word, Word::TooFew);
+            prop_assert!(matches!(found.word, Word::TooFew | Word::Failing));
         }
     }
 }

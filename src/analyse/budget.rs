@@ -8,7 +8,9 @@ use serde::Serialize;
 /// How an objective was kept.
 ///
 /// A round stands for its time: the interval between rounds, or, where there is none, as long as it was measured. One
-/// that broke has missed every objective; one that somebody stopped, and one that did not take place, says nothing.
+/// that broke has missed every objective; one that somebody stopped, and one that did not take place, says nothing. But
+/// where a round missed the objective and the next ones did not take place, it stands for their time too: a stall that
+/// is longer than a round leaves no other trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveResult {
     /// The objective.
@@ -44,7 +46,7 @@ pub struct ObjectiveResult {
 pub struct Breach {
     /// The first of them began.
     pub begin: Moment,
-    /// The last of them was over.
+    /// The last of them was over; where the next ones did not take place, the first that did began.
     pub end: Moment,
     /// Rounds that missed it.
     pub rounds: usize,
@@ -63,11 +65,13 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
         let seconds = terms.every_seconds.unwrap_or(round.seconds);
         if seconds.is_finite() { seconds.max(1.0) } else { 1.0 }
     };
+    // Rounds between two that did not take place.
+    let missing = |round: &Round, next: &Round| next.number.saturating_sub(round.number).saturating_sub(1);
     let (mut kept, mut missed, mut broken, mut unknown) = (0, 0, 0, 0);
     let (mut kept_seconds, mut missed_seconds) = (0.0, 0.0);
     let mut breaches: Vec<Breach> = Vec::new();
     let mut in_breach = false;
-    for round in rounds {
+    for (at, round) in rounds.iter().enumerate() {
         let answer = match &round.end {
             RoundEnd::Broken(_) => Some(false),
             RoundEnd::Stopped => None,
@@ -78,15 +82,18 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
             None => unknown += 1,
             Some(true) => (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false),
             Some(false) => {
+                let next = rounds.get(at + 1).filter(|next| terms.every_seconds.is_some() && missing(round, next) > 0);
+                let seconds = next.map_or(seconds, |next| seconds * f64::from(missing(round, next) + 1));
+                let end = next.map_or(round.finish(), |next| next.begin.max(round.finish()));
                 (missed, missed_seconds) = (missed + 1, missed_seconds + seconds);
                 broken += usize::from(matches!(round.end, RoundEnd::Broken(_)));
                 match breaches.last_mut().filter(|_| in_breach) {
                     Some(breach) => {
-                        breach.end = round.finish();
+                        breach.end = end;
                         breach.rounds += 1;
                         breach.seconds += seconds;
                     }
-                    None => breaches.push(Breach { begin: round.begin, end: round.finish(), rounds: 1, seconds }),
+                    None => breaches.push(Breach { begin: round.begin, end, rounds: 1, seconds }),
                 }
                 in_breach = true;
             }

@@ -59,10 +59,11 @@ pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use predictability::{
-    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word,
+    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word, order,
     predictability,
 };
 pub use quantile::{Quantile, precise};
+pub use robust::median;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Mean, difference, ratio};

@@ -12,8 +12,8 @@ use super::host_shift::{HostShift, host_shifts};
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::{SeriesFigures, series_figures};
 use super::statistics::{Interval, t_quantile};
-use super::verdict::verdict;
-use crate::model::{Moment, Objective};
+use super::verdict::{troubles, verdict};
+use crate::model::{Finding, Moment, Objective};
 use serde::Serialize;
 
 /// What was asked of a series.
@@ -36,6 +36,9 @@ pub struct Predictability {
     pub word: Word,
     /// The verdict in a sentence or two.
     pub verdict: String,
+    /// What went wrong so often that no figure of the other rounds makes up for it: rounds without a figure, failed
+    /// operations, rounds in which nothing was done. In sentences, which the verdict begins with.
+    pub troubles: Vec<String>,
     /// What became of the rounds.
     pub rounds: RoundCounts,
     /// Rounds that a time limit cut; none if there was none, or it cannot be told.
@@ -78,6 +81,9 @@ pub enum Word {
     Slowed,
     /// It differs from round to round by more than 10 % without a pattern that was found.
     Erratic,
+    /// Too many rounds could not be measured, operations failed, or nothing was done in some rounds; what was measured
+    /// shows no other pattern.
+    Failing,
 }
 
 /// What became of the rounds.
@@ -184,17 +190,43 @@ pub struct Outlier {
     pub factor: f64,
 }
 
-/// What a series of rounds says; `rounds` ascend by time.
+/// Puts rounds in the order in which they began. What a reader must know of it, if they were not: a clock that was set
+/// back.
+#[must_use]
+pub fn order(rounds: &mut [Round]) -> Option<Finding> {
+    let goes_back = |two: &&[Round]| two[1].begin < two[0].begin;
+    let first = rounds.windows(2).find(goes_back).map(|two| (two[1].number, two[0].begin.since(two[1].begin)))?;
+    let times = rounds.windows(2).filter(goes_back).count();
+    rounds.sort_by_key(|round| round.begin);
+    let more = if times > 1 { format!(", and {} more times", times - 1) } else { String::new() };
+    let what = format!(
+        "by its date round {} began {} s before the one it follows{more}: the clock was set back. Rounds stand in the \
+         order of their dates",
+        first.0, first.1
+    );
+    Some(Finding::note("clock-back", what))
+}
+
+/// What a series of rounds says.
 #[must_use]
 pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predictability {
-    let counting: Vec<&Round> = rounds.iter().filter(|round| round.counts() && finite(round.rate).is_some()).collect();
+    let mut in_order;
+    let rounds = if rounds.is_sorted_by_key(|round| round.begin) {
+        rounds
+    } else {
+        in_order = rounds.to_vec();
+        in_order.sort_by_key(|round| round.begin);
+        &in_order
+    };
+    let counting: Vec<&Round> = rounds.iter().filter(|round| round.counts() && known(round.rate).is_some()).collect();
     let figures = |value: fn(&Round) -> Option<f64>| {
-        let known = counting.iter().filter_map(|round| Some((*round, finite(value(round))?)));
+        let known = counting.iter().filter_map(|round| Some((*round, known(value(round))?)));
         series_figures(&known.collect::<Vec<_>>())
     };
     let mut found = Predictability {
         word: Word::TooFew,
         verdict: String::new(),
+        troubles: Vec::new(),
         rounds: counts(rounds, counting.len(), terms.planned),
         cut: cut_rounds(&counting),
         rate: figures(|round| round.rate),
@@ -210,12 +242,22 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     for of in [Quantity::Rate, Quantity::P99Us] {
         tell(&mut found, of, &counting);
     }
+    found.troubles = troubles(rounds, &counting, &found.rounds);
     (found.word, found.verdict) = verdict(&found, &counting);
     found
 }
 
-fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite() && *value > 0.0)
+/// A figure that is one. A rate of 0 is: the storage did nothing.
+fn known(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+/// What stands for 0 where logarithms are taken: a thousandth of the median of the other values, or half the least of
+/// them if that is less.
+fn floor(values: &[f64]) -> f64 {
+    let positive: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
+    let least = positive.iter().copied().fold(f64::INFINITY, f64::min);
+    super::robust::median(&positive).map_or(1.0, |middle| (middle / 1000.0).min(least / 2.0)).max(f64::MIN_POSITIVE)
 }
 
 fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCounts {
@@ -239,15 +281,17 @@ fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCount
 /// Puts what explains a quantity into what was found.
 fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let value = |round: &Round| match of {
-        Quantity::Rate => finite(round.rate),
-        Quantity::P99Us => finite(round.p99_us),
+        Quantity::Rate => known(round.rate),
+        Quantity::P99Us => known(round.p99_us),
     };
     let known: Vec<&Round> = counting.iter().copied().filter(|round| value(round).is_some()).collect();
     let Some(first) = known.first() else { return };
+    let values: Vec<f64> = known.iter().filter_map(|round| value(round)).collect();
+    let floor = floor(&values);
     let series = Series {
         seconds: known.iter().map(|round| round.begin.since(first.begin) as f64).collect(),
         of_day: known.iter().map(|round| f64::from(round.begin.second_of_day())).collect(),
-        values: known.iter().filter_map(|round| value(round)).map(f64::ln).collect(),
+        values: values.iter().map(|value| if *value > 0.0 { value.ln() } else { floor.ln() }).collect(),
     };
     let Some(explained) = explain(&series) else { return };
     let changes = changes(&explained, of, &known);
@@ -270,7 +314,7 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         let from = at.saturating_sub(2).min(known.len().saturating_sub(5));
         let around: Vec<f64> =
             known[from..(from + 5).min(known.len())].iter().filter_map(|round| value(round)).collect();
-        let (value, around) = (value(known[*at])?, super::robust::median(&around)?);
+        let (value, around) = (value(known[*at])?, super::robust::median(&around).filter(|around| *around > 0.0)?);
         Some(Outlier { of, at: known[*at].begin, round: known[*at].number, value, factor: value / around })
     };
     found.outliers.extend(explained.outliers.iter().filter_map(outlier));

@@ -5,8 +5,9 @@ const MAD_TO_DEVIATION: f64 = 1.4826;
 /// Correlation beyond which the robust estimate is not followed: it is rough, and too great a one would hide steps.
 const CORRELATION_MAX: f64 = 0.3;
 
-/// The value in the middle, or between the two in the middle. None of nothing.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+/// The value in the middle, or the mean of the two in the middle. None of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 

@@ -59,7 +59,7 @@ pub enum RoundEnd {
 /// How a round stands to an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Kept {
-    /// It was kept.
+    /// It was kept. A round that broke has kept none.
     pub kept: bool,
     /// Share of the operations within it; none of an objective that is not about single operations.
     pub share: Option<f64>,
@@ -121,6 +121,12 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
         End::Broken(why) => RoundEnd::Broken(why.clone()),
     };
     let rate = (seconds > 0.0).then(|| total.done as f64 / seconds);
+    let is_broken = matches!(end, RoundEnd::Broken(_));
+    // What was done before a round broke may be fast; the round has not kept anything.
+    let of = |objective: &Objective| {
+        let found = kept(*objective, &total, unserved, rate);
+        Kept { kept: found.kept && !is_broken, ..found }
+    };
     let latency = super::summary::latency(&total.response);
     Some(Round {
         number,
@@ -134,7 +140,7 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
         p50_us: latency.map(|latency| latency.p50_us),
         p99_us: latency.map(|latency| latency.p99_us),
         max_us: latency.map(|latency| latency.max_us),
-        kept: objectives.iter().map(|objective| kept(*objective, &total, unserved, rate)).collect(),
+        kept: objectives.iter().map(of).collect(),
         end,
         host: host(record),
     })

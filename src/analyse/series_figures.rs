@@ -16,7 +16,7 @@ pub struct SeriesFigures {
     pub median: f64,
     /// Mean of the rounds.
     pub mean: f64,
-    /// Standard deviation over the mean, a share of 1. None of a single round.
+    /// Standard deviation over the mean, a share of 1. None of a single round, and where all are 0.
     pub variation: Option<f64>,
     /// 95 % of the rounds lie from here
     pub low: f64,
@@ -26,7 +26,7 @@ pub struct SeriesFigures {
     pub least: Extreme,
     /// The greatest, and when.
     pub greatest: Extreme,
-    /// The hour with the least mean, weighted by time. None of a series shorter than two hours.
+    /// The hour with the least mean, weighted by time. None of a series shorter than two hours, nor of a median of 0.
     pub least_hour: Option<Hour>,
     /// The hour with the greatest mean.
     pub greatest_hour: Option<Hour>,
@@ -67,7 +67,7 @@ pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
         rounds: values.len(),
         median: middle,
         mean,
-        variation: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt() / mean),
+        variation: (values.len() > 1 && mean > 0.0).then(|| (squares / (n - 1.0)).sqrt() / mean),
         low: quantile(&values, 0.025)?,
         high: quantile(&values, 0.975)?,
         least: known.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(extreme)?,
@@ -81,7 +81,7 @@ pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
 fn hours(known: &[(&Round, f64)], middle: f64) -> Vec<Hour> {
     let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else { return Vec::new() };
     let whole = last.finish().since(first.begin) as f64;
-    if whole < 2.0 * HOUR {
+    if whole < 2.0 * HOUR || middle <= 0.0 {
         return Vec::new();
     }
     let mut hours = Vec::with_capacity(known.len());

@@ -1,7 +1,7 @@
 //! The verdict on a series, in a word and in a sentence.
 
 use super::change_points::VALUES_MIN;
-use super::predictability::{ChangePoint, Predictability, Quantity, Word};
+use super::predictability::{ChangePoint, Predictability, Quantity, RoundCounts, Word};
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
 use std::fmt::Write;
@@ -11,19 +11,72 @@ const ERRATIC: f64 = 0.10;
 /// Changes of the latency's tail that are left unsaid in the verdict: it is never as steady as the rate.
 const TAIL: f64 = 0.10;
 
+/// Share of the rounds without figures beyond which the verdict begins with them.
+const WITHOUT_FIGURES: f64 = 0.01;
+/// Share of failed operations from which on it is told as a share.
+const FAILED_SHARE: f64 = 0.001;
+
+/// What went wrong so often that the verdict begins with it; `counting` are the rounds that have a rate.
+pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCounts) -> Vec<String> {
+    let mut troubles = Vec::new();
+    let due = rounds.len() + counts.missing;
+    let of = |count: usize| format!("{count} of {due} round{}", plural(due));
+    if (counts.broken + counts.missing) as f64 > WITHOUT_FIGURES * due as f64 {
+        if counts.broken > 0 {
+            troubles.push(format!("{} could not be measured.", of(counts.broken)));
+        }
+        if counts.missing > 0 {
+            troubles.push(format!("{} did not take place.", of(counts.missing)));
+        }
+    }
+    if counts.failed_operations > 0 {
+        let done: f64 = rounds.iter().map(|round| round.done).filter(|done| done.is_finite()).sum();
+        let failed = counts.failed_operations as f64;
+        let failed_share = failed / (done + failed);
+        troubles.push(if failed_share >= FAILED_SHARE {
+            format!("{} of operations failed.", share(failed_share))
+        } else {
+            format!("{failed} of {:.0} operations failed.", done + failed)
+        });
+    }
+    let idle = counting.iter().filter(|round| round.rate.is_some_and(|rate| rate <= 0.0)).count();
+    if idle > 0 {
+        troubles.push(format!(
+            "In {idle} of {} measured round{} nothing was done.",
+            counting.len(),
+            plural(counting.len())
+        ));
+    }
+    troubles
+}
+
 /// The verdict on what was found; `counting` are the rounds that have a rate.
 pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (Word, String) {
     let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last()) else {
-        return (Word::TooFew, "Nothing was measured: no round has a rate.".into());
+        let (word, nothing) = (Word::TooFew, "Nothing was measured: no round has a rate.".into());
+        return (word_of(found, word), told_first(found, nothing) + &missed(found));
     };
     let seconds = last.finish().since(first.begin);
     let took = format!("{} round{} over {}", rate.rounds, plural(rate.rounds), duration(seconds as f64));
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, and fewer than {VALUES_MIN} say little.");
-        return (Word::TooFew, text + &missed(found));
+        return (word_of(found, Word::TooFew), told_first(found, text) + &missed(found));
     }
     let (word, text) = judged(found, rate, &took);
-    (word, text + &missed(found))
+    (word_of(found, word), told_first(found, text) + &missed(found))
+}
+
+/// Good words, and that it is too early for one, are not said where something went wrong.
+fn word_of(found: &Predictability, word: Word) -> Word {
+    match word {
+        Word::Steady | Word::Daily | Word::TooFew if !found.troubles.is_empty() => Word::Failing,
+        word => word,
+    }
+}
+
+/// What went wrong, then the rest.
+fn told_first(found: &Predictability, text: String) -> String {
+    if found.troubles.is_empty() { text } else { format!("{} {text}", found.troubles.join(" ")) }
 }
 
 fn judged(found: &Predictability, rate: &SeriesFigures, took: &str) -> (Word, String) {
@@ -68,7 +121,8 @@ fn judged(found: &Predictability, rate: &SeriesFigures, took: &str) -> (Word, St
         tail.map_or_else(String::new, |change| format!(" But {}.{}", sentence(change), more(found, Quantity::P99Us)));
     if let Some(daily) = found.daily.iter().find(|daily| daily.of == Quantity::Rate) {
         let text = format!(
-            "Predictable by the hour: throughput follows the day, {} at about {:02}:00 and {} at about {:02}:00; {took}.",
+            "{}: throughput follows the day, {} at about {:02}:00 and {} at about {:02}:00; {took}.",
+            if found.troubles.is_empty() { "Predictable by the hour" } else { "Of what was measured" },
             signed(daily.peak_factor - 1.0),
             daily.peak_hour,
             signed(daily.trough_factor - 1.0),
@@ -77,19 +131,26 @@ fn judged(found: &Predictability, rate: &SeriesFigures, took: &str) -> (Word, St
         return (Word::Daily, text + &tail_text);
     }
     if rate.variation.is_some_and(|variation| variation > ERRATIC) {
-        let text = format!("Not predictable: {took} differ without a pattern, 95 % of them {within} of the median.");
+        let text = format!("Not predictable: {took} differ without a pattern, 95 % of them {within}.");
         return (Word::Erratic, text + &tail_text);
     }
     let word = if tail.is_some() { Word::Stepped } else { Word::Steady };
-    let text = format!("Predictable in throughput: {took}, 95 % of them {within} of the median.");
-    let text = if tail.is_some() { text } else { text.replace(" in throughput", "") };
+    let opening = match (found.troubles.is_empty(), tail.is_some()) {
+        (false, _) => "Of what was measured",
+        (true, true) => "Predictable in throughput",
+        (true, false) => "Predictable",
+    };
+    let text = format!("{opening}: {took}, 95 % of them {within}.");
     (word, text + &tail_text)
 }
 
-/// `within ±1.2 %`: of 95 % of rounds.
+/// `within ±1.2 % of the median`: of 95 % of rounds. Of a median of 0 there is no share.
 fn within(rate: &SeriesFigures) -> String {
+    if rate.median <= 0.0 {
+        return format!("between {:.0} and {:.0} a second, and the median 0", rate.low, rate.high);
+    }
     let share = (rate.high / rate.median - 1.0).max(1.0 - rate.low / rate.median);
-    format!("within ±{}", percent(share))
+    format!("within ±{} of the median", percent(share))
 }
 
 fn greatest(found: &Predictability, of: Quantity, least: f64) -> Option<&ChangePoint> {

@@ -5,7 +5,7 @@ use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, RoundEnd, predictability, round};
+use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, RoundEnd, order, predictability, round};
 use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, Tables, WarmUp};
 use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
 use crate::record::PointRecord;
@@ -241,8 +241,9 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
         every_seconds: Some(request.every.as_secs_f64()),
         planned: Some(request.rounds()),
     };
+    let findings = order(&mut rounds).into_iter().collect();
     let found = predictability(&rounds, &terms);
-    Ok((header, SoakResult { rounds, found, findings: Vec::new() }, cut))
+    Ok((header, SoakResult { rounds, found, findings }, cut))
 }
 
 impl SoakArgs {

@@ -4,7 +4,7 @@
 
 use super::soak::{self, SoakResult};
 use crate::analyse::{ImportedSummary, LoadFigures, PredictabilityTerms, SeriesSummary, Subject, Term};
-use crate::analyse::{imported, predictability, rounds, summaries};
+use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
 use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
 use crate::record::journal::Run;
@@ -62,14 +62,20 @@ pub fn text(run: &Run) -> Option<String> {
     Some(text)
 }
 
-/// Of a run that is one series and nothing else: what that says of days, as a soak's rounds would.
+/// Of a run that is one series of a throughput and nothing else: what that says of days, as a soak's rounds would. None
+/// of a latency or a share, for which less may be better.
 #[must_use]
 pub fn one_series(run: &Run) -> Option<SoakResult> {
     let [Imported { figures: Figures::Series(all), .. }] = run.imported.as_slice() else { return None };
     let [series] = all.as_slice() else { return None };
-    let rounds = rounds(series);
+    let is_counted = || series.samples.iter().all(|sample| sample.value.is_none());
+    if !series.unit.ends_with("/s") && !is_counted() {
+        return None;
+    }
+    let mut rounds = rounds(series);
+    let findings = order(&mut rounds).into_iter().collect();
     let found = predictability(&rounds, &PredictabilityTerms::default());
-    (rounds.len() > 1).then(|| SoakResult { rounds, found, findings: Vec::new() })
+    (rounds.len() > 1).then_some(SoakResult { rounds, found, findings })
 }
 
 fn heading(found: &ImportedSummary) -> String {
@@ -401,6 +407,16 @@ mod tests {
             golden::check(&format!("imported/{name}.txt"), &text(&run).unwrap());
             golden::check(&format!("imported/{name}.csv"), &csv(&run).unwrap());
         }
+    }
+
+    #[test]
+    fn only_a_throughput_is_judged_as_one() {
+        let mut run = run(&[("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv"))]);
+        assert!(text(&run).unwrap().contains("throughput fell by 93 %"));
+        let Figures::Series(all) = &mut run.imported[0].figures else { panic!("no series") };
+        all[0].unit = "ms".into();
+        let said = text(&run).unwrap();
+        assert!(one_series(&run).is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
     }
 
     #[test]

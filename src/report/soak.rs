@@ -6,7 +6,7 @@
 use super::table;
 use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
-    SeriesFigures,
+    SeriesFigures, median,
 };
 use crate::model::{Finding, Host, Moment, Nanos, Target, TargetFacts};
 use crate::record::journal::Header;
@@ -193,11 +193,9 @@ fn figures_row(name: &str, figures: &SeriesFigures, show: fn(f64) -> String) -> 
     )
 }
 
-/// The middle of figures; none of nothing.
+/// The median of figures; none of nothing.
 pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    median(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
 
 fn counted(round: &Round) -> Option<f64> {
@@ -434,7 +432,7 @@ pub(super) fn rounds(found: &Predictability) -> String {
     count(counts.broken, "round broke and has no figures", "rounds broke and have no figures");
     count(counts.stopped, "round was stopped and is left out", "rounds were stopped and are left out");
     count(counts.missing, "round did not take place", "rounds did not take place");
-    count(counts.ahead, "planned round is not there yet", "planned rounds are not there yet");
+    count(counts.ahead, "planned round is not there", "planned rounds are not there");
     if counts.failed_operations > 0 {
         lines.push(format!("{} operations failed", counts.failed_operations));
     }
@@ -513,4 +511,16 @@ pub fn json(header: &Header, result: &SoakResult) -> String {
     let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_two_lies_between_them() {
+        assert_eq!(middle([3.0, 1.0].into_iter()), Some(2.0));
+        assert_eq!(middle([9.0, 1.0, f64::NAN, 2.0].into_iter()), Some(2.0));
+        assert_eq!(middle(std::iter::empty()), None);
+    }
 }

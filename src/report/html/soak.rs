@@ -6,8 +6,8 @@ use super::page::{
 };
 use super::page::{Table, Tone, Unit};
 use super::{setup, words};
-use crate::analyse::{DailyPattern, Predictability, Quantity, Round, RoundHost, Word};
-use crate::model::{Bytes, Finding, Load, Moment};
+use crate::analyse::{Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, Word};
+use crate::model::{Bytes, Finding, Load, Moment, Severity};
 use crate::plan::Search;
 use crate::record::journal::Header;
 use crate::report::soak::{self, SoakResult, middle};
@@ -20,6 +20,15 @@ const CALENDAR_SPAN: f64 = 0.15;
 
 /// Figures at the top, at most.
 const FIGURES_MAX: usize = 4;
+
+/// Points of a series, at most: of more rounds several share a point.
+const POINTS_MAX: usize = 2000;
+
+/// Rows of the table of rounds, at most.
+const ROWS_MAX: usize = 1000;
+
+/// Breaches of an objective that are marked, at most.
+const MARKS_MAX: usize = 100;
 
 /// The page of a soak.
 #[must_use]
@@ -61,12 +70,13 @@ fn workload(header: &Header) -> String {
 /// What a series says, whoever made it; title, heading and what was run are the caller's.
 pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     let found = &result.found;
-    let mut sections = vec![timeline(result)];
+    let mut sections: Vec<Section> = timeline(result).into_iter().collect();
     sections.extend(calendar(&result.rounds));
     sections.extend(found.daily.iter().find(|daily| daily.of == Quantity::Rate).map(daily));
     sections.extend(what_changed(found));
     sections.extend(objectives(found));
     let findings: Vec<Finding> = header.findings.iter().chain(&result.findings).cloned().collect();
+    let tone = tone(found, findings.iter().any(|finding| finding.severity != Severity::Note));
     if !findings.is_empty() {
         let lead = "What a reader must know of this run, with what to do about it.".into();
         let blocks = vec![Block::Findings(findings)];
@@ -74,40 +84,56 @@ pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     }
     sections.push(rounds(result));
     Page {
-        answer: Answer { tone: tone(found), sentence: found.verdict.clone() },
+        answer: Answer { tone, sentence: found.verdict.clone() },
         figures: headlines(found),
         sections,
         ..Page::default()
     }
 }
 
-fn tone(found: &Predictability) -> Tone {
-    if found.objectives.iter().any(|result| result.met == Some(false)) {
+fn tone(found: &Predictability, doubtful: bool) -> Tone {
+    let missed = found.objectives.iter().any(|result| result.met == Some(false));
+    let not_done = found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
+    let measured = found.rate.as_ref().is_some_and(|rate| rate.least.value > 0.0);
+    let only_late = found.troubles.is_empty() || not_done && measured;
+    if missed || !only_late {
         return Tone::Bad;
     }
     match found.word {
+        Word::Slowed => Tone::Bad,
+        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Tone::Doubt,
+        Word::Steady | Word::Daily | Word::TooFew if doubtful => Tone::Doubt,
         Word::Steady | Word::Daily => Tone::Good,
         Word::TooFew => Tone::Plain,
-        Word::Drifting | Word::Stepped | Word::Erratic => Tone::Doubt,
-        Word::Slowed => Tone::Bad,
     }
+}
+
+/// `5,012/s`.
+fn rate(value: f64) -> String {
+    words::count(value) + "/s"
+}
+
+/// Where 95 % of the rounds lie, in words.
+fn range(figures: &SeriesFigures, show: fn(f64) -> String) -> String {
+    format!("95 % of {} rounds: {} to {}", words::count(figures.rounds as f64), show(figures.low), show(figures.high))
 }
 
 fn headlines(found: &Predictability) -> Vec<Headline> {
     let mut figures = Vec::new();
+    // The place in the JSON report.
     let headline = |name: &str, label: &str, value: String, note: String, exact: f64| Headline {
-        name: name.into(),
+        name: format!("predictability.{name}"),
         label: label.into(),
         value,
         interval: String::new(),
         note,
         exact,
     };
-    if let Some(rate) = &found.rate {
-        let range = format!("95 % of {} rounds: {} to {}", rate.rounds, soak::rate(rate.low), soak::rate(rate.high));
-        figures.push(headline("rate.median", "median throughput", soak::rate(rate.median), range, rate.median));
-        if let Some(hour) = rate.least_hour {
-            let note = format!("{} from {}", soak::rate(hour.value), hour.begin.short());
+    if let Some(figure) = &found.rate {
+        let median = headline("rate.median", "median throughput", rate(figure.median), String::new(), figure.median);
+        figures.push(Headline { interval: range(figure, rate), ..median });
+        if let Some(hour) = figure.least_hour {
+            let note = format!("{} from {}", rate(hour.value), hour.begin.short());
             let value = format!("{:.0} %", hour.of_median * 100.0);
             figures.push(headline(
                 "rate.least_hour.of_median",
@@ -117,20 +143,20 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
                 hour.of_median,
             ));
         }
-        if let Some(variation) = rate.variation {
+        if let Some(variation) = figure.variation {
             let value = format!("{:.1} %", variation * 100.0);
             figures.push(headline("rate.variation", "varies by", value, "deviation over mean".into(), variation));
         }
     }
-    let least = found.objectives.iter().filter_map(|result| Some((result, result.share_kept?)));
-    if let Some((result, kept)) = least.min_by(|a, b| a.1.total_cmp(&b.1)) {
+    let least = found.objectives.iter().enumerate().filter_map(|(at, result)| Some((at, result, result.share_kept?)));
+    if let Some((at, result, kept)) = least.min_by(|a, b| a.2.total_cmp(&b.2)) {
         let used = result.budget_used.map_or_else(String::new, |used| format!(", budget used {:.0} %", used * 100.0));
         let note = format!("{} asked{used}", soak::share(result.share_asked));
         let label = format!("{} kept for", result.objective);
-        figures.push(headline("objectives.share_kept", &label, soak::share(kept), note, kept));
+        figures.push(headline(&format!("objectives.{at}.share_kept"), &label, soak::share(kept), note, kept));
     } else if let Some(p99) = &found.p99_us {
-        let range = format!("95 % of rounds: {} to {}", soak::time(p99.low), soak::time(p99.high));
-        figures.push(headline("p99_us.median", "median p99", soak::time(p99.median), range, p99.median));
+        let median = headline("p99_us.median", "median p99", words::time(p99.median), String::new(), p99.median);
+        figures.push(Headline { interval: range(p99, words::time), ..median });
     }
     if let Some(cut) = &found.cut {
         let limit = cut.limit_seconds.map_or_else(String::new, |limit| format!("by the time limit of {limit:.0} s"));
@@ -141,24 +167,51 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     figures
 }
 
-fn timeline(result: &SoakResult) -> Section {
+/// Figures of rounds that share a point, as one.
+#[derive(Clone, Copy)]
+enum Thin {
+    Median,
+    Least,
+    Greatest,
+}
+
+/// Rounds over time, where there are many several to a point.
+fn thinned(name: &str, rounds: &[Round], value: &dyn Fn(&Round) -> Option<f64>, thin: Thin) -> Series {
+    let shared = || rounds.chunks(rounds.len().div_ceil(POINTS_MAX).max(1));
+    let one = |some: &[Round]| {
+        let values = some.iter().filter_map(value);
+        match thin {
+            Thin::Median => middle(values),
+            Thin::Least => values.reduce(f64::min),
+            Thin::Greatest => values.reduce(f64::max),
+        }
+    };
+    Series {
+        name: name.into(),
+        shape: Shape::Line,
+        x: shared().map(|some| local(some[0].begin)).collect(),
+        y: shared().map(one).collect(),
+        ..Series::default()
+    }
+}
+
+/// None where no round has a figure.
+fn timeline(result: &SoakResult) -> Option<Section> {
     let (rounds, found) = (&result.rounds, &result.found);
     let axis = || Axis { label: "begun".into(), unit: Unit::Moment, ..Axis::default() };
-    let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, shape| Series {
-        name: name.into(),
-        shape,
-        x: rounds.iter().map(|round| local(round.begin)).collect(),
-        y: rounds.iter().map(value).collect(),
-        ..Series::default()
-    };
+    let each = rounds.len().div_ceil(POINTS_MAX);
+    let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, thin| thinned(name, rounds, value, thin);
     let panel = |label: &str, unit, range, all: Vec<Series>| {
         let series: Vec<Series> = all.into_iter().filter(|series| series.y.iter().any(Option::is_some)).collect();
         let y = Axis { label: label.into(), unit, range, ..Axis::default() };
         (!series.is_empty()).then(|| Lines { x: axis(), y, series, ..Lines::default() })
     };
     let rate = |round: &Round| round.rate.filter(|_| round.counts());
-    let latencies: [(&str, Of<Round>); 3] =
-        [("p50", |round| round.p50_us), ("p99", |round| round.p99_us), ("max", |round| round.max_us)];
+    let latencies: [(&str, Of<Round>, Thin); 3] = [
+        ("p50", |round| round.p50_us, Thin::Median),
+        ("p99", |round| round.p99_us, Thin::Greatest),
+        ("max", |round| round.max_us, Thin::Greatest),
+    ];
     let shares: [(&str, Of<RoundHost>); 4] = [
         ("disk busy", |host| host.device_busy),
         ("CPU in use", |host| Some(host.cpu_busy)),
@@ -166,11 +219,16 @@ fn timeline(result: &SoakResult) -> Section {
         ("I/O pressure", |host| host.io_pressure),
     ];
     let of_host =
-        |(name, value): (&str, Of<RoundHost>)| series(name, &|round| value(round.host.as_ref()?), Shape::Line);
+        |(name, value): (&str, Of<RoundHost>)| series(name, &|round| value(round.host.as_ref()?), Thin::Median);
     let greatest = rounds.iter().filter_map(rate).fold(0.0, f64::max);
-    let latency = latencies.map(|(name, value)| series(name, &value, Shape::Line)).into();
+    let greatest = if greatest > 0.0 { greatest } else { 1.0 };
+    let mut throughput = vec![series("throughput", &rate, Thin::Median)];
+    if each > 1 {
+        throughput.push(series("least", &rate, Thin::Least));
+    }
+    let latency = latencies.map(|(name, value, thin)| series(name, &value, thin)).into();
     let mut panels: Vec<Lines> = [
-        panel("throughput", Unit::PerSecond, Some((0.0, greatest)), vec![series("throughput", &rate, Shape::Line)]),
+        panel("throughput", Unit::PerSecond, Some((0.0, greatest)), throughput),
         panel("response time", Unit::Microseconds, None, latency),
         panel("of the time", Unit::Share, Some((0.0, 1.0)), shares.map(of_host).into()),
         panel("I/Os in the queue", Unit::Number, None, vec![of_host(("disk queue", |host| host.queue))]),
@@ -182,21 +240,37 @@ fn timeline(result: &SoakResult) -> Section {
     for lines in &mut panels {
         lines.y.log = lines.y.unit == Unit::Microseconds;
     }
+    if panels.is_empty() {
+        return None;
+    }
     mark(&mut panels, found);
     let description =
         format!("Throughput, response times and the host over {} rounds. {}", rounds.len(), found.verdict);
-    let chart =
-        Chart { id: "timeline-chart".into(), title: "Every round".into(), description, plot: Plot::Stack { panels } };
-    Section {
-        id: "timeline".into(),
-        title: "Timeline".into(),
-        lead: "Every round in its place; changes and slowdowns are marked, and times in which an objective was missed."
-            .into(),
-        blocks: vec![Block::Chart(Box::new(chart))],
-    }
+    let chart = Chart {
+        id: "timeline-chart".into(),
+        title: "Rounds over time".into(),
+        description,
+        plot: Plot::Stack { panels },
+    };
+    let what = if each > 1 {
+        format!("{each} rounds share a point: their median, their least throughput, their greatest p99 and max")
+    } else {
+        "Every round in its place".into()
+    };
+    let lead = format!("{what}; changes and slowdowns are marked, and times in which an objective was missed.");
+    let blocks = vec![Block::Chart(Box::new(chart))];
+    Some(Section { id: "timeline".into(), title: "Timeline".into(), lead, blocks })
 }
 
-/// Marks changes and slowdowns where they were, and breaches at the latencies.
+/// The longest breaches.
+fn longest(breaches: &[Breach]) -> Vec<&Breach> {
+    let mut longest: Vec<&Breach> = breaches.iter().collect();
+    longest.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    longest.truncate(MARKS_MAX);
+    longest
+}
+
+/// Marks changes and slowdowns where they were, and the longest breaches at the latencies.
 fn mark(panels: &mut [Lines], found: &Predictability) {
     for lines in panels {
         let upright = |at, to, label: String, tone| Mark { at, to, upright: true, label, tone };
@@ -210,7 +284,7 @@ fn mark(panels: &mut [Lines], found: &Predictability) {
             Unit::Microseconds => {
                 let breaches = found.objectives.iter().flat_map(|result| {
                     let label = format!("{} missed", result.objective);
-                    result.breaches.iter().map(move |breach| (breach, label.clone()))
+                    longest(&result.breaches).into_iter().map(move |breach| (breach, label.clone()))
                 });
                 lines.marks.extend(
                     breaches.map(|(one, label)| upright(local(one.begin), Some(local(one.end)), label, Tone::Bad)),
@@ -252,10 +326,12 @@ fn calendar(rounds: &[Round]) -> Option<Section> {
             unit,
             label: label.into(),
             log: false,
-            range: usual.map(|usual| (usual * (1.0 - CALENDAR_SPAN), usual * (1.0 + CALENDAR_SPAN))),
+            range: usual
+                .filter(|usual| *usual > 0.0)
+                .map(|usual| (usual * (1.0 - CALENDAR_SPAN), usual * (1.0 + CALENDAR_SPAN))),
             written: false,
         };
-        let description = format!("{label}: {} days by 24 hours", days.len());
+        let description = format!("{label}: {} days by 24 hours.", days.len());
         let chart = Chart { id: id.into(), title: title.into(), description, plot: Plot::Heat(heat) };
         known.then(|| Block::Chart(Box::new(chart)))
     };
@@ -284,7 +360,7 @@ fn daily(pattern: &DailyPattern) -> Section {
     let chart = Chart {
         id: "daily-chart".into(),
         title: "Throughput by the hour of the day".into(),
-        description: description.clone(),
+        description: description.clone() + ".",
         plot: Plot::Lines(lines),
     };
     let blocks = vec![Block::Chart(Box::new(chart))];
@@ -375,11 +451,11 @@ fn rounds(result: &SoakResult) -> Section {
             round.number.to_string(),
             round.begin.short(),
             format!("{:.0}", round.seconds),
-            format!("{:.0}", round.done),
-            or_none(round.rate, soak::rate),
-            or_none(round.p50_us, soak::time),
-            or_none(round.p99_us, soak::time),
-            or_none(round.max_us, soak::time),
+            words::count(round.done.round()),
+            or_none(round.rate, rate),
+            or_none(round.p50_us, words::time),
+            or_none(round.p99_us, words::time),
+            or_none(round.max_us, words::time),
             soak::end_name(&round.end).into(),
         ]
     };
@@ -394,10 +470,146 @@ fn rounds(result: &SoakResult) -> Section {
         ("max", true),
         ("end", false),
     ];
-    let all = result.rounds.iter().map(row).collect();
-    let table = Table { folded: true, ..table("Every round", &columns, all) };
+    let all = &result.rounds;
+    let last = &all[all.len().saturating_sub(ROWS_MAX)..];
+    let caption = if last.len() < all.len() {
+        let (shown, all) = (words::count(last.len() as f64), words::count(all.len() as f64));
+        format!("The last {shown} of {all} rounds; rigel report --format csv has all")
+    } else {
+        "Every round".into()
+    };
+    let table = Table { folded: true, ..table(&caption, &columns, last.iter().map(row).collect()) };
     let said = soak::rounds(&result.found);
     let lead = said.lines().skip(2).map(str::trim).collect::<Vec<_>>().join(" ");
-    let blocks = vec![Block::Table(table)];
+    let blocks = if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] };
     Section { id: "rounds".into(), title: "Rounds".into(), lead: capital(&lead), blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::{Kept, PredictabilityTerms, RoundEnd, predictability};
+    use crate::model::{Host, Layout, Target, TargetFacts};
+    use crate::record::journal::{EngineChoice, FORMAT_IMPORTED};
+    use crate::report::html::render;
+
+    fn header() -> Header {
+        Header {
+            format: FORMAT_IMPORTED,
+            version: "0.1.0".into(),
+            started: "2026-01-02T03:04:05+00:00".into(),
+            command: vec!["soak".into()],
+            target: Target::Paths { members: Vec::new(), layout: Layout::Concat },
+            engine: EngineChoice { name: "sim".into(), buffered: false },
+            engine_about: String::new(),
+            points: Vec::new(),
+            plan: serde_json::json!({}),
+            host: Host::default(),
+            facts: TargetFacts { name: "disk".into(), ..TargetFacts::default() },
+            findings: Vec::new(),
+        }
+    }
+
+    /// Rounds every five minutes that differ a little.
+    fn rounds(n: u32) -> Vec<Round> {
+        let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
+        let one = |at: u32| {
+            let rate = 12_000.0 + f64::from(at * 7919 % 101);
+            Round {
+                number: at + 1,
+                begin: begin.plus_seconds(i64::from(at) * 300),
+                seconds: 300.0,
+                done: rate * 300.0,
+                failed: 0,
+                asked: None,
+                rate: Some(rate),
+                mean_us: Some(600.0),
+                p50_us: Some(500.0 + f64::from(at % 13)),
+                p99_us: Some(1500.0 + f64::from(at % 17)),
+                max_us: Some(4000.0 + f64::from(at % 19)),
+                end: RoundEnd::Whole,
+                kept: vec![Kept { kept: true, share: None }, Kept { kept: !at.is_multiple_of(2), share: None }],
+                host: Some(RoundHost {
+                    device: Some("nvme0n1".into()),
+                    device_busy: Some(0.731),
+                    queue: Some(7.91),
+                    cpu_busy: 0.123,
+                    stolen: 0.0,
+                    io_pressure: Some(0.321),
+                    others_mb_per_s: Some(1.234),
+                }),
+            }
+        };
+        (0..n).map(one).collect()
+    }
+
+    fn result(rounds: Vec<Round>, of: usize) -> SoakResult {
+        let objectives = vec!["p99<2ms".parse().unwrap(), "p99<1ms".parse().unwrap()];
+        let terms = PredictabilityTerms { objectives, share: 0.4, every_seconds: Some(300.0), planned: Some(20_000) };
+        let found = predictability(&rounds[..of], &terms);
+        SoakResult { rounds, found, findings: Vec::new() }
+    }
+
+    #[test]
+    fn sixty_days_are_small_and_keep_the_least() {
+        let mut all = rounds(17_280);
+        all[9_001].rate = Some(17.0);
+        let page = page(&header(), &result(all, 600));
+        let Some(Block::Chart(chart)) = page.sections[0].blocks.first() else { panic!("{:?}", page.sections[0]) };
+        let Plot::Stack { panels } = &chart.plot else { panic!("{chart:?}") };
+        let series: Vec<&Series> = panels.iter().flat_map(|panel| &panel.series).collect();
+        assert!(series.iter().all(|series| series.y.len() <= POINTS_MAX));
+        let least = series.iter().find(|series| series.name == "least").unwrap();
+        assert!(least.y.contains(&Some(17.0)) && !series[0].y.contains(&Some(17.0)));
+        let bytes = render(&page).len();
+        assert!(bytes < 2_000_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn large_figures_are_those_of_the_json_report() {
+        let result = result(rounds(60), 60);
+        let report: serde_json::Value = serde_json::from_str(&soak::json(&header(), &result)).unwrap();
+        let page = page(&header(), &result);
+        let names: Vec<&str> = page.figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert!(names.contains(&"predictability.objectives.1.share_kept"), "{names:?}");
+        for figure in &page.figures {
+            let told =
+                report.pointer(&format!("/{}", figure.name.replace('.', "/"))).and_then(serde_json::Value::as_f64);
+            let told = told.unwrap_or(f64::NAN);
+            // The reader of JSON rounds the last digit.
+            assert!((told - figure.exact).abs() <= 1e-12 * told.abs(), "{}: {told}", figure.name);
+        }
+        let median = &page.figures[0];
+        assert!(
+            median.value.starts_with("12,0") && median.interval.starts_with("95 % of 60 rounds: 12,0"),
+            "{median:?}"
+        );
+        let said = soak::rounds(&result.found);
+        assert!(said.contains("19940 planned rounds are not there\n"), "{said}");
+    }
+
+    #[test]
+    fn what_broke_or_is_in_doubt_is_no_good_news() {
+        let tone_of = |change: &dyn Fn(&mut Round), doubt: bool| {
+            let mut rounds = rounds(60);
+            change(&mut rounds[7]);
+            let found = predictability(&rounds, &PredictabilityTerms::default());
+            tone(&found, doubt)
+        };
+        assert_eq!(tone_of(&|_| (), false), Tone::Good);
+        assert_eq!(tone_of(&|_| (), true), Tone::Doubt);
+        assert_eq!(tone_of(&|round| round.end = RoundEnd::Broken("gone".into()), false), Tone::Bad);
+        assert_eq!(tone_of(&|round| round.failed = 3, false), Tone::Bad);
+        assert_eq!(tone_of(&|round| round.rate = Some(0.0), false), Tone::Bad);
+    }
+
+    #[test]
+    fn a_soak_without_rounds_has_no_empty_chart() {
+        let page = page(&header(), &result(Vec::new(), 0));
+        assert!(page.sections.iter().all(|section| section.id != "timeline"));
+        assert!(page.sections.iter().flat_map(|section| &section.blocks).all(|block| match block {
+            Block::Table(table) => !table.rows.is_empty(),
+            _ => true,
+        }));
+    }
 }
