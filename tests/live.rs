@@ -69,7 +69,7 @@ fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 60s --live --out run";
-    let session = Session::start(&place, format!("TERM=xterm-256color {environment}").trim_end(), line)?;
+    let session = Session::start(&place, format!("{environment} TERM=xterm-256color").trim_start(), line)?;
     Ok((place, session))
 }
 
@@ -118,18 +118,55 @@ fn ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent() {
 #[test]
 fn a_signal_and_an_error_give_the_terminal_back_too() {
     test("a_signal_and_an_error_give_the_terminal_back_too", || {
-        let (place, session) = long("live-term", "")?;
-        session.wait_for("of 60.0 s at most");
-        let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
-        need("kill", &["-s", "TERM", pid.trim()])?;
-        given_back(&session.end());
+        for signal in ["TERM", "HUP"] {
+            let (place, session) = long(&format!("live-{signal}"), "")?;
+            session.wait_for("of 60.0 s at most");
+            let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
+            need("kill", &["-s", signal, pid.trim()])?;
+            given_back(&session.end());
+            let run = journal::read(&place.0.join("run")).unwrap();
+            assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped], "{signal}");
+        }
 
+        let place = Place::new("live-error");
         let session = Session::start(&place, "TERM=xterm", "curve missing --live --out none")?;
         let shown = session.end();
         given_back(&shown);
         // What is wrong is said on the terminal as it was.
         let after = shown.split(LEAVE).nth(1).unwrap();
         assert!(after.contains("status 2") && after.contains("'missing' does not exist"), "{shown}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_hang_up_that_is_ignored_stays_ignored() {
+    test("a_hang_up_that_is_ignored_stays_ignored", || {
+        need("env", &["--ignore-signal=HUP", "true"])?;
+        let (place, mut session) = long("live-nohup", "--ignore-signal=HUP")?;
+        session.wait_for("of 60.0 s at most");
+        let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+        assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 1, 1, "{status}");
+        session.press(b"q");
+        given_back(&session.end());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_soak_is_shown_round_by_round() {
+    test("a_soak_is_shown_round_by_round", || {
+        let place = Place::new("live-soak");
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let line = "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 5m --live --out run";
+        let mut session = Session::start(&place, "TERM=xterm", line)?;
+        session.wait_for("a column is a round, ");
+        session.wait_for("of 10000000 operations done");
+        session.press(b"q");
+        let shown = session.end();
+        given_back(&shown);
         Ok(())
     });
 }

@@ -72,6 +72,7 @@ impl ValueEnum for Format {
 /// Reads the files, writes the run, and shows what is in it.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("import_{}.rigel", clock::file_stamp())));
+    refuse_occupied(&directory)?;
     journal::refuse_unusable(&directory)?;
     let texts = args.files.iter().map(|path| read(path)).collect::<Result<Vec<String>, Error>>()?;
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
@@ -93,6 +94,18 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     output::result(&text.unwrap_or_else(|| report::data::json(&run)));
     output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     Ok(0)
+}
+
+/// Refuses a directory that holds something. Unlike a run that measures, an import is not gone on with.
+fn refuse_occupied(directory: &Path) -> Result<(), Error> {
+    let is_occupied = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
+    if !is_occupied {
+        return Ok(());
+    }
+    Err(Error::asked(
+        format!("the result directory '{}' exists and is not empty", directory.display()),
+        "name another with --out DIR, or remove it",
+    ))
 }
 
 /// The text of a file. What is not UTF-8 in it is shown as such: names of hosts and devices are in many encodings.

@@ -2,7 +2,7 @@
 //! something.
 //!
 //! A report's time is that of its end. The first report of a run counts from the boot and is left out, unless iostat
-//! has left it out itself (`-y`).
+//! has left it out itself (`-y`). A file may hold several runs, each below its own first line.
 
 use super::time::{Order, moment};
 use super::{Source, damaged, number, refuse_empty};
@@ -41,6 +41,10 @@ const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
 struct Report {
     line: usize,
     time: String,
+    /// The first of a run of iostat: nothing tells how long the time before it was.
+    is_first: bool,
+    /// It counts from the boot.
+    is_since_boot: bool,
     /// Device or `cpu`, column, value.
     figures: Vec<(String, String, f64)>,
 }
@@ -49,11 +53,9 @@ struct Report {
 #[derive(Debug, Default)]
 struct Found {
     host: Vec<(String, String)>,
-    /// The date of the first line, for reports that have only a time of day.
+    /// The date of a run's first line, for reports that have only a time of day.
     date: String,
     reports: Vec<Report>,
-    /// The first report is of an interval like the others.
-    is_first_whole: bool,
 }
 
 /// True if iostat wrote `text`.
@@ -80,12 +82,11 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             "record with iostat -x -t SECONDS, as text or with -o JSON",
         ));
     }
-    let times: Vec<String> = found.reports.iter().map(|report| with_date(&report.time, &found.date)).collect();
-    let (order, is_shown) = Order::of(times.iter().map(String::as_str));
+    let times: Vec<&str> = found.reports.iter().map(|report| report.time.as_str()).collect();
+    let (order, is_shown) = Order::of(times.iter().copied());
     let mut moments = Vec::new();
-    for (report, time) in found.reports.iter().zip(&times) {
-        let why =
-            if report.time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
+    for (report, time) in found.reports.iter().zip(times.iter().copied()) {
+        let why = if time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
         let cure = "record with -t; S_TIME_FORMAT=ISO in its environment makes iostat write times that everybody reads";
         moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, cure))?);
     }
@@ -97,18 +98,21 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     if !times.iter().any(|time| time.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-']))) {
         notes.push("times tell no offset from UTC: they are shown as written".into());
     }
-    let skip = usize::from(!found.is_first_whole);
-    if skip == 1 {
-        notes.push("the first report counts from the boot and is left out".into());
+    match found.reports.iter().filter(|report| report.is_since_boot).count() {
+        0 => {}
+        1 => notes.push("the first report counts from the boot and is left out".into()),
+        runs => notes.push(format!(
+            "iostat was started {runs} times: the first report of each counts from the boot and is left out"
+        )),
     }
-    let series = series(&found.reports, &moments, skip);
-    if series.is_empty() && found.reports.len() <= skip {
+    let series = series(&found.reports, &moments);
+    if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
         return Err(Error::failed(
-            format!("'{name}' holds one report, which counts from the boot and tells nothing of a time"),
+            format!("'{name}' holds one report of a run, which counts from the boot and tells nothing of a time"),
             "record more than one: iostat -x -t 10 360",
         ));
     }
-    let idle = idle_devices(&found.reports[skip..]);
+    let idle = idle_devices(&found.reports);
     if idle > 0 {
         notes.push(format!("{idle} devices did nothing and are left out"));
     }
@@ -126,7 +130,8 @@ fn with_date(time: &str, date: &str) -> String {
 
 fn idle_devices(reports: &[Report]) -> usize {
     let mut names: Vec<(&str, bool)> = Vec::new();
-    for (device, _, value) in reports.iter().flat_map(|report| &report.figures) {
+    let reports = reports.iter().filter(|report| !report.is_since_boot);
+    for (device, _, value) in reports.flat_map(|report| &report.figures) {
         match names.iter_mut().find(|(name, _)| name == device) {
             Some((_, busy)) => *busy |= *value > 0.0,
             None => names.push((device, *value > 0.0)),
@@ -135,13 +140,17 @@ fn idle_devices(reports: &[Report]) -> usize {
     names.iter().filter(|(_, busy)| !busy).count()
 }
 
-/// A series for each device and column that showed something, from the report `skip` on.
-fn series(reports: &[Report], moments: &[Moment], skip: usize) -> Vec<Series> {
+/// A series for each device and column that showed something.
+fn series(reports: &[Report], moments: &[Moment]) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
-    for (at, report) in reports.iter().enumerate().skip(skip) {
+    for (at, report) in reports.iter().enumerate().filter(|(_, report)| !report.is_since_boot) {
         // Of a first report that is whole, the interval is that of the second.
-        let before = at.checked_sub(1).map(|before| moments[at].since(moments[before]));
-        let after = || Some(moments.get(at + 1)?.since(moments[at]));
+        let before = at.checked_sub(1).filter(|_| !report.is_first);
+        let before = before.map(|before| moments[at].since(moments[before]));
+        let after = || {
+            let next = reports.get(at + 1).filter(|next| !next.is_first);
+            next.map(|_| moments[at + 1].since(moments[at]))
+        };
         let seconds = before.or_else(after).filter(|seconds| *seconds > 0);
         let begin = moments[at].plus_seconds(-seconds.unwrap_or(0));
         for (device, column, value) in &report.figures {
@@ -169,13 +178,13 @@ enum Section {
 fn text(source: Source) -> Result<Found, Error> {
     let mut found = Found::default();
     let mut section = Section::None;
-    let (mut blank, mut time) = (0, (0, String::new()));
+    let (mut blank, mut time) = (Some(0), (0, String::new()));
     for (at, line) in source.text.lines().enumerate() {
         let line = line.trim_end();
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.first() else {
             section = Section::None;
-            blank += 1;
+            blank = blank.map(|lines| lines + 1);
             continue;
         };
         if *first == "Linux" && line.contains('(') {
@@ -184,16 +193,16 @@ fn text(source: Source) -> Result<Found, Error> {
                 .iter()
                 .find(|word| moment(word, Order::DayFirst).or(moment(word, Order::MonthFirst)).is_some())
                 .map_or_else(String::new, |w| (*w).into());
-            blank = 0;
+            (blank, time) = (Some(0), (0, String::new()));
+            section = Section::None;
         } else if *first == "avg-cpu:" {
-            begin(&mut found, &mut time, at + 1, blank);
+            begin(&mut found, &mut time, at + 1, &mut blank);
             section = Section::Cpu(words[1..].iter().map(|word| word.trim_start_matches('%').to_string()).collect());
         } else if first.trim_end_matches(':') == "Device" {
-            begin(&mut found, &mut time, at + 1, blank);
+            begin(&mut found, &mut time, at + 1, &mut blank);
             section = Section::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
         } else if words.last() == Some(&"Device") {
-            let cure = "record without -h, which is for reading by people";
-            return Err(damaged(source.name, at + 1, "is a head of iostat -h, whose figures are rounded", cure));
+            return Err(damaged(source.name, at + 1, OF_PEOPLE, WITHOUT_H));
         } else if let Section::Cpu(columns) | Section::Devices(columns) = &section {
             let (who, values) = match section {
                 Section::Cpu(_) => ("cpu", &words[..]),
@@ -207,20 +216,25 @@ fn text(source: Source) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// A head begins a report, unless it is of the report that its CPUs have begun.
-fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: usize) {
+const OF_PEOPLE: &str = "is of iostat -h, whose figures are rounded for people to read";
+
+const WITHOUT_H: &str = "-h is not read: record with iostat -x -t SECONDS, without -h";
+
+/// A head begins a report, unless it is of the report that its CPUs have begun. `blank` counts empty lines from the
+/// beginning of a run until its first report.
+fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: &mut Option<usize>) {
     let is_begun = found.reports.last().is_some_and(|report| {
         // Without a new time, devices belong to the CPUs above them.
         time.1.is_empty() && !report.time.is_empty()
             || report.figures.iter().all(|(who, ..)| who == "cpu") && time.1.is_empty()
     });
-    if !is_begun {
-        if found.reports.is_empty() {
-            // Two empty lines below the first stand where -y left the first report out.
-            found.is_first_whole = blank >= 2;
-        }
+    let is_first = blank.is_some();
+    if !is_begun || is_first {
+        // Two empty lines below a run's first line stand where -y left the first report out.
+        let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
         let (at, text) = std::mem::take(time);
-        found.reports.push(Report { line: if at > 0 { at } else { line }, time: text, figures: Vec::new() });
+        let (line, time) = (if at > 0 { at } else { line }, with_date(&text, &found.date));
+        found.reports.push(Report { line, time, is_first, is_since_boot, figures: Vec::new() });
     }
 }
 
@@ -233,13 +247,19 @@ fn figures(
     found: &mut Found,
 ) -> Result<(), Error> {
     const CURE: &str = "the lines before it are whole; cut the file there to read them";
+    let is_rounded = |value: &&str| {
+        let number = value.strip_suffix(['%', 'B', 'k', 'K', 'M', 'G', 'T']);
+        number.is_some_and(|rest| number_of(rest).is_some())
+    };
+    if values.iter().any(is_rounded) {
+        return Err(damaged(name, line, OF_PEOPLE, WITHOUT_H));
+    }
     if values.len() != columns.len() {
         let why = format!("{who} has {} values below {} columns", values.len(), columns.len());
         return Err(damaged(name, line, &why, CURE));
     }
     for (column, value) in columns.iter().zip(values) {
-        let value =
-            number(value, true).ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), CURE))?;
+        let value = number_of(value).ok_or_else(|| damaged(name, line, &format!("'{value}' is not a number"), CURE))?;
         if who == "cpu" && CPU.contains(&column.as_str()) || COLUMNS.iter().any(|(known, _)| known == column) {
             let column = if who == "cpu" { format!("%{column}") } else { column.clone() };
             if let Some(report) = found.reports.last_mut() {
@@ -248,6 +268,11 @@ fn figures(
         }
     }
     Ok(())
+}
+
+/// A number with a point or a comma, as the locale has it: iostat writes no thousands separators.
+fn number_of(text: &str) -> Option<f64> {
+    number(text, true)
 }
 
 /// `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, with tabs between.
@@ -277,8 +302,9 @@ fn json(source: Source) -> Result<Found, Error> {
     }
     found.date = host["date"].as_str().unwrap_or("").into();
     for statistic in host["statistics"].as_array().into_iter().flatten() {
-        let mut report =
-            Report { line: 1, time: statistic["timestamp"].as_str().unwrap_or("").into(), figures: Vec::new() };
+        let is_first = found.reports.is_empty();
+        let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
+        let mut report = Report { line: 1, time, is_first, is_since_boot: is_first, figures: Vec::new() };
         for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
             if let (true, Some(value)) = (CPU.contains(&key.as_str()), value.as_f64()) {
                 report.figures.push(("cpu".into(), format!("%{key}"), value));
@@ -336,6 +362,25 @@ mod tests {
     }
 
     #[test]
+    fn each_run_in_a_file_that_was_added_to_has_its_report_since_boot_left_out() {
+        let whole = include_str!("../../tests/imports/iostat_10.txt");
+        let (_, once) = series_of(whole);
+        let (found, twice) = series_of(&whole.repeat(2));
+        let values = |series: &[Series]| -> Vec<Option<f64>> {
+            named(series, "sda r/s").samples.iter().map(|sample| sample.value).collect()
+        };
+        assert_eq!(values(&twice), values(&once).repeat(2));
+        assert!(found.notes.iter().any(|note| note.contains("iostat was started 2 times")), "{:?}", found.notes);
+        // With -y nothing is left out, and no interval reaches from one run to the next.
+        let head = "Linux 5.4.0 (db1) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n";
+        let report = |second| format!("2026-11-21T10:00:{second}+0000\nDevice r/s %util\nsda {second} 1.0\n\n");
+        let run = |seconds: [u32; 2]| format!("{head}{}", seconds.map(report).concat());
+        let (_, series) = series_of(&[run([11, 12]), run([41, 42])].concat());
+        assert_eq!(values(&series), [11.0, 12.0, 41.0, 42.0].map(Some));
+        assert!(named(&series, "sda r/s").samples.iter().all(|sample| sample.seconds == Some(1.0)), "{series:?}");
+    }
+
+    #[test]
     fn json_tells_the_same_as_text() {
         let (found, series) = series_of(include_str!("../../tests/imports/iostat.json"));
         assert_eq!(named(&series, "vda r/s").samples[0].value, Some(30.69));
@@ -353,7 +398,8 @@ mod tests {
             (cut, "below 22 columns"),
             (&json[..json.len() / 2], "the JSON is cut short here"),
             (&without, "a report without a time"),
-            ("     r/s     rkB/s Device\n", "a head of iostat -h"),
+            ("     r/s     rkB/s Device\n", "is of iostat -h"),
+            ("10:00:00\navg-cpu:  %user   %idle\n  3.1%  96.9%\n\nDevice r/s %util\n", "line 3: is of iostat -h"),
         ] {
             let said = read(Source { name: "f.txt", text }).unwrap_err().to_string();
             assert!(said.contains(part) && said.contains("cure: "), "{said}");

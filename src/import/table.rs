@@ -72,7 +72,8 @@ impl<'a> Lines<'a> {
 pub fn is_like(text: &str, columns: &Columns) -> bool {
     let Some(lines) = Lines::of(text) else { return false };
     let has_time = |row: &[String]| row.iter().any(|field| moment(field, Order::DayFirst).is_some() || is_date(field));
-    let has_number = |row: &[String]| row.iter().any(|field| number(field, lines.separator != ',').is_some());
+    let is_number = |field: &String| number(field, lines.separator != ',').is_some() || is_grouped(field);
+    let has_number = |row: &[String]| row.iter().any(is_number);
     columns.time.is_some() || lines.rows().take(2).any(|(_, row)| has_time(&row) && has_number(&row))
 }
 
@@ -109,13 +110,21 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let places = places(name, &first, has_head, columns, &rows)?;
     let texts = || rows.iter().filter_map(|(_, row)| row.get(places.begin)).map(String::as_str);
     let (order, is_shown) = Order::of(texts());
-    let comma = lines.separator != ',';
-    let mut reader = Reader { name, order, comma, places: &places, empty: 0 };
+    let mut notes = Vec::new();
+    let mut commas = vec![Comma::Refused; places.names.len()];
+    if lines.separator != ',' {
+        for at in places.figures() {
+            commas[at] = comma_of(name, &rows, at, &places.names[at])?;
+            if commas[at] == Comma::Thousands {
+                notes.push(format!("commas of {} stand between thousands", places.names[at]));
+            }
+        }
+    }
+    let mut reader = Reader { name, order, commas, places: &places, empty: 0 };
     let mut series: Vec<Series> = places.series(columns.unit.as_deref());
     for (line, row) in &rows {
         reader.row(*line, row, &mut series)?;
     }
-    let mut notes = Vec::new();
     if reader.empty > 0 {
         notes.push(format!("{} values are empty and left out", reader.empty));
     }
@@ -153,6 +162,71 @@ fn comments(text: &str) -> Vec<(String, String)> {
 fn has_offset(text: &str) -> bool {
     let zone = |at: usize| text.get(at..).is_some_and(|rest| rest.contains(['+', 'Z']) || rest.contains('-'));
     zone(16) || text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What a comma in a column of numbers is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comma {
+    /// Nothing: a number has none.
+    Refused,
+    /// The decimal sign.
+    Decimal,
+    /// Between thousands.
+    Thousands,
+}
+
+/// True for digits in groups of three with commas or points between, such as `1,234`, `1.234,5` or `1,234,567.8`.
+fn is_grouped(text: &str) -> bool {
+    let digits = text.trim().trim_start_matches(['+', '-']);
+    let (whole, rest) = match (digits.rfind(','), digits.rfind('.')) {
+        // Of two signs the last is the decimal sign.
+        (Some(comma), Some(point)) => digits.split_at(comma.max(point)),
+        (None, None) => return false,
+        _ => (digits, ""),
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split([',', '.']);
+    let first = groups.next().unwrap_or_default();
+    is_number(first)
+        && first.len() <= 3
+        && groups.all(|group| is_number(group) && group.len() == 3)
+        && (rest.is_empty() || is_number(&rest[1..]))
+}
+
+/// What the commas in column `at` are. One before exactly three digits may be either: it takes another value in the
+/// column to tell.
+fn comma_of(name: &str, rows: &[(usize, Vec<String>)], at: usize, column: &str) -> Result<Comma, Error> {
+    const CURE: &str = "write numbers without thousands separators, with a point for decimals: 6272 or 6.272";
+    let values = || rows.iter().filter_map(|(line, row)| Some((*line, row.get(at)?.as_str())));
+    let mut with_comma = values().filter(|(_, value)| value.contains(',')).peekable();
+    let Some((line, value)) = with_comma.peek().copied() else { return Ok(Comma::Decimal) };
+    if let Some((other_line, other)) = values().find(|(_, value)| value.contains('.')) {
+        let why = if line == other_line {
+            format!("'{value}' of {column} has a comma and a point")
+        } else {
+            format!("'{value}' of {column} has a comma, and '{other}' in line {other_line} a point")
+        };
+        return Err(damaged(name, line, &why, CURE));
+    }
+    let (mut is_thousands, mut is_decimal) = (false, false);
+    for (_, value) in with_comma {
+        is_thousands |= value.matches(',').count() > 1;
+        is_decimal |= !is_grouped(value) || value.trim_start_matches(['+', '-']).starts_with('0');
+    }
+    match (is_thousands, is_decimal) {
+        (true, false) => Ok(Comma::Thousands),
+        (false, true) => Ok(Comma::Decimal),
+        (true, true) => Err(damaged(
+            name,
+            line,
+            &format!("the commas of {column} stand between thousands and before decimals"),
+            CURE,
+        )),
+        (false, false) => {
+            let why = format!("the comma in '{value}' of {column} may stand between thousands or before decimals");
+            Err(damaged(name, line, &why, CURE))
+        }
+    }
 }
 
 /// Finds the columns.
@@ -219,6 +293,11 @@ fn places(
 }
 
 impl Places {
+    /// The columns that hold numbers.
+    fn figures(&self) -> impl Iterator<Item = usize> + '_ {
+        self.values.iter().copied().chain(self.count).chain(self.seconds)
+    }
+
     fn series(&self, unit: Option<&str>) -> Vec<Series> {
         let of = |at: usize, is_value: bool| {
             let name = self.names[at].clone();
@@ -235,7 +314,8 @@ impl Places {
 struct Reader<'a> {
     name: &'a str,
     order: Order,
-    comma: bool,
+    /// By column.
+    commas: Vec<Comma>,
     places: &'a Places,
     /// Values that were empty.
     empty: usize,
@@ -286,7 +366,8 @@ impl Reader<'_> {
         if text.is_empty() || text.eq_ignore_ascii_case("null") || text == "-" {
             return Ok(None);
         }
-        number(text, self.comma).map(Some).ok_or_else(|| {
+        let plain = if self.commas[at] == Comma::Thousands { text.replace(',', "") } else { text.clone() };
+        number(&plain, self.commas[at] == Comma::Decimal).map(Some).ok_or_else(|| {
             let why = format!("'{text}' of {} is not a number", self.places.names[at]);
             damaged(self.name, line, &why, "write it without thousands separators; leave it empty where it is unknown")
         })
@@ -328,6 +409,10 @@ mod tests {
         assert_eq!(values("\"SNAP_TIME\"\t\"READS\"\n-----\t----\n23-APR-16 10.17.00 AM\t7\n"), [Some(7.0)]);
         assert_eq!(values("begin,seconds,reads\n2016-04-23T10:17,10,50\n"), [Some(5.0)]);
         assert_eq!(values("begin,end,reads\n2016-04-23T10:17,2016-04-23T10:18,120\n"), [Some(2.0)]);
+        // A comma before three digits is what the other commas of its column are.
+        let thousands = "time;value\n2016-04-23;6,272\n2016-04-24;1,234,567\n2016-04-25;417\n";
+        assert_eq!(values(thousands), [Some(6272.0), Some(1_234_567.0), Some(417.0)]);
+        assert_eq!(values("time;value\n2016-04-23;6,272\n2016-04-24;0,125\n"), [Some(6.272), Some(0.125)]);
         let said =
             Columns { time: Some("3".into()), values: vec!["b".into()], unit: Some("ms".into()), ..Columns::default() };
         let found = series("a,b,c\n1,2,2016-04-23\n", &said);
@@ -337,6 +422,14 @@ mod tests {
     #[test]
     fn what_cannot_be_read_names_line_and_cure() {
         for (text, part) in [
+            (
+                "time\tv\n2016-04-23\t6,272\n2016-04-24\t417.5\n",
+                "line 2: '6,272' of v has a comma, and '417.5' in line 3",
+            ),
+            ("time\tv\n2016-04-23\t417\n2016-04-24\t6,272\n", "line 3: the comma in '6,272' of v may stand"),
+            ("time;v\n2016-04-23;1.234,5\n", "line 2: '1.234,5' of v has a comma and a point"),
+            ("time;v\n2016-04-23;1,5\n2016-04-24;1,234,567\n", "line 2: the commas of v stand between"),
+            ("time,v\n2016-04-23,\"6,272\"\n", "line 2: '6,272' of v is not a number"),
             ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:27,x\n", "line 3: 'x' of value is not a number"),
             ("time,value\n2016-04-23T10:17,5\nyesterday,6\n", "line 3: 'yesterday' is not a moment"),
             ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:2", "line 3: has 1 fields, and 2 were expected"),

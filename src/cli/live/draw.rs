@@ -6,8 +6,8 @@
 use super::chart::{self, put, put_right};
 use super::look::Look;
 use super::point::PointNow;
-use super::state::{Column, Done, Percentiles, Stage, State};
-use super::unit::{Unit, clock, percent};
+use super::state::{Column, Done, Percentiles, Span, Stage, State};
+use super::unit::{clock, percent};
 use crate::model::{Bytes, Nanos};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -32,10 +32,10 @@ const HELP: [&str; 9] = [
     "p               freeze the picture, and go on",
     "?               this",
     "",
-    "A column is a window of time, the youngest at the",
-    "right; a line in the heat map is where a point",
-    "begins. Shades are by the number of operations,",
-    "on a logarithmic scale.",
+    "A column is a window of time, of a soak a round,",
+    "the youngest at the right; a line in the heat map",
+    "is where a point begins. Shades are by the number",
+    "of operations, on a logarithmic scale.",
 ];
 
 /// What is asked of a frame beside the state.
@@ -196,6 +196,9 @@ fn running(point: &PointNow) -> String {
     let seconds = |nanos: Nanos| format!("{:.1} s", nanos.as_secs_f64());
     let stands = match (point.measuring_since, point.most()) {
         (None, _) => format!("warming up for {}", seconds(point.elapsed)),
+        _ if let Some((done, ops)) = point.work() => {
+            format!("{done} of {ops} operations done in {}", seconds(point.measured()))
+        }
         (_, Some(most)) if point.precision().is_some() => {
             format!("measured {} of {} at most", seconds(point.measured()), seconds(most))
         }
@@ -203,7 +206,9 @@ fn running(point: &PointNow) -> String {
         (_, None) => format!("measured {}", seconds(point.measured())),
     };
     let beside = point.beside.iter().fold(String::new(), |text, class| format!("{text}, beside: {class}"));
-    format!("{loads}, {stands}{beside}")
+    let mean = point.mean.filter(|_| point.span == Span::Round);
+    let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean} now"));
+    format!("{loads}, {stands}{mean}{beside}")
 }
 
 fn keys(buffer: &mut Buffer, area: Rect, view: View) {
@@ -241,7 +246,7 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) 
     if area.height == 0 {
         return;
     }
-    let unit = state.point.as_ref().map_or(Unit::Iops, |point| point.unit);
+    let unit = state.unit;
     let now = state.columns.back().map_or_else(|| "-".to_string(), |column| unit.rate(column.rate));
     let failed: u64 = visible(state, area).map(|column| column.failed).sum();
     let interval = state.point.as_ref().and_then(PointNow::interval);
@@ -255,6 +260,10 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) 
     });
     if let Some(asked) = asked.filter(|_| interval.is_some()) {
         let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", asked {}", percent(asked)));
+    }
+    let is_in_round = state.span == Some(Span::Round) && state.columns.back().is_some_and(|column| column.warming);
+    if is_in_round && area.width >= 50 {
+        words = "faint: the last seconds of the round that runs".into();
     }
     let mut x = title(buffer, area, "Throughput", &now, &words, look) + 2;
     if failed > 0 {
@@ -317,13 +326,16 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     if area.height < 3 {
         return;
     }
-    let width = state.point.as_ref().map_or(Nanos(0), |point| point.width);
     let columns = state.columns.len().min(chart::shown(area));
-    let words = if width == Nanos(0) || columns == 0 {
-        "nothing was measured yet".to_string()
-    } else {
-        let span = Nanos(width.0.saturating_mul(columns as u64));
-        format!("a column is {}, all are {}", width.exact(), span_text(span))
+    let rounds = visible(state, area).filter(|column| !column.warming).count();
+    let words = match state.span {
+        Some(Span::Round) if rounds == 0 => "a column is a round, and none is over yet".to_string(),
+        Some(Span::Round) => format!("a column is a round, {rounds} are shown"),
+        Some(Span::Window(width)) if columns > 0 => {
+            let span = Nanos(width.0.saturating_mul(columns as u64));
+            format!("a column is {}, all are {}", width.exact(), span_text(span))
+        }
+        _ => "nothing was measured yet".to_string(),
     };
     title(buffer, area, "Response times over time", "", &words, look);
     let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };

@@ -2,7 +2,7 @@
 //!
 //! Goes in: what happens, by [`View::tell`]. Comes out: frames on the terminal at stderr, and from a key the request to
 //! stop. A thread of low priority draws and reads keys, so that both go on while nothing is heard from a run; whoever
-//! measures only notes what happened. On every way out, a panic's as well, the terminal is as it was.
+//! measures only notes what happened. On the way out, a panic's as well, the terminal is as it was.
 
 mod chart;
 mod draw;

@@ -1,10 +1,10 @@
 //! The point that runs, as the live view follows it: window by window, with the interval of its throughput.
 
-use super::state::{BINS, Column, Percentiles, bin_of};
+use super::state::{BINS, Column, Percentiles, Span, bin_of};
 use super::unit::Unit;
 use crate::analyse::Mean;
 use crate::drive::{self, Live};
-use crate::model::{Load, Nanos, Point, Until};
+use crate::model::{Load, Nanos, Point, Step, Until};
 use crate::record::Window;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,6 +17,9 @@ const REVISITED: usize = 25;
 
 /// How often.
 const REVISIT: Nanos = Nanos::from_secs(1);
+
+/// Seconds of a round that are shown while it runs: the rounds before it are worth more.
+const SECONDS_OF_ROUND: usize = 30;
 
 /// Half-widths of the interval that are kept.
 const NARROWING_MAX: usize = 64;
@@ -31,7 +34,9 @@ pub(super) struct PointNow {
     /// How throughput of the first class is told.
     pub(super) unit: Unit,
     /// Width of a window.
-    pub(super) width: Nanos,
+    width: Nanos,
+    /// What a column of it is.
+    pub(super) span: Span,
     /// When it ends.
     pub(super) until: Until,
     /// Since it began.
@@ -46,6 +51,10 @@ pub(super) struct PointNow {
     pub(super) narrowing: VecDeque<f64>,
     /// Running counters of every class at the last window: done, and response times summed.
     last: (Nanos, Vec<(u64, u64)>),
+    /// Operations of the first class that were done before measuring.
+    warmed: u64,
+    /// Mean response time of the first class in the last second of a round.
+    pub(super) mean: Option<Nanos>,
     /// Classes beside the first: name, and how they stand.
     pub(super) beside: Vec<String>,
     /// When many windows were last read again.
@@ -63,6 +72,10 @@ impl PointNow {
             loads: point.streams.iter().map(|stream| load(&stream.load, stream.sql.is_some())).collect(),
             unit: first.map_or(Unit::Iops, |stream| Unit::of(stream.sql.is_some(), stream.length)),
             width: point.window,
+            span: match point.coordinates.step {
+                Step::Round(_) => Span::Round,
+                _ => Span::Window(point.window),
+            },
             until: point.until,
             elapsed: Nanos(0),
             measuring_since: None,
@@ -70,6 +83,8 @@ impl PointNow {
             counts: Counts::default(),
             narrowing: VecDeque::new(),
             last: (Nanos(0), Vec::new()),
+            warmed: 0,
+            mean: None,
             beside: Vec::new(),
             revisited: Nanos(0),
             samples: 1,
@@ -85,6 +100,9 @@ impl PointNow {
     pub(super) fn look(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
         (self.elapsed, self.measuring_since) = (live.elapsed, live.measuring_since);
         self.count(point, live, columns);
+        if self.span == Span::Round {
+            return;
+        }
         let Some(since) = live.measuring_since else { return };
         let over = whole(live.elapsed.since(since), self.width).saturating_sub(1);
         let Some(seconds) = live.seconds.first() else { return };
@@ -132,7 +150,7 @@ impl PointNow {
         }
     }
 
-    /// What the running counters say: of the first class while it warms up, of those beside it always.
+    /// What the running counters say: of the first class while it warms up and in rounds, of those beside it always.
     fn count(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
         let counts: Vec<(u64, u64)> =
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
@@ -154,11 +172,18 @@ impl PointNow {
                 (done.saturating_sub(done_before), response.saturating_sub(response_before))
             })
             .collect();
-        if live.measuring_since.is_none()
-            && let Some((done, _)) = grown.first()
+        if live.measuring_since.is_none() {
+            self.warmed = counts.first().map_or(0, |(done, _)| *done);
+        }
+        if (live.measuring_since.is_none() || self.span == Span::Round)
+            && let Some((done, response)) = grown.first()
         {
             let first = is_first;
             columns.push_back(Column { warming: true, first, rate: *done as f64 / seconds, ..Column::empty() });
+            self.mean = response.checked_div(*done).map(Nanos);
+        }
+        if self.span == Span::Round {
+            keep_last_seconds(columns);
         }
         let told = |(name, (done, response)): (&str, &(u64, u64))| {
             let stream = point.streams.iter().find(|stream| stream.name == name)?;
@@ -196,16 +221,30 @@ impl PointNow {
         }
     }
 
+    /// Operations of fixed work: done, and asked for.
+    pub(super) fn work(&self) -> Option<(u64, u64)> {
+        let (Until::Ops(ops) | Until::Work { ops, .. }) = self.until else { return None };
+        let done = self.last.1.first().map_or(0, |(done, _)| done.saturating_sub(self.warmed));
+        Some((done.min(ops), ops))
+    }
+
     /// Share of the point that is over.
     pub(super) fn share(&self) -> f64 {
         let of_time = self.most().map_or(0.0, |most| self.measured().as_secs_f64() / most.as_secs_f64().max(1e-9));
-        let of_work = match self.until {
-            Until::Ops(ops) | Until::Work { ops, .. } => {
-                self.last.1.first().map_or(0.0, |(done, _)| *done as f64 / ops.max(1) as f64)
-            }
-            Until::Elapsed(_) | Until::Precise { .. } => 0.0,
-        };
+        let of_work = self.work().map_or(0.0, |(done, ops)| done as f64 / ops.max(1) as f64);
         of_time.max(of_work).min(1.0)
+    }
+}
+
+/// Takes all but the last seconds of a round that runs out of the columns.
+fn keep_last_seconds(columns: &mut VecDeque<Column>) {
+    let seconds = columns.iter().rev().take_while(|column| column.warming).count();
+    let from = columns.len() - seconds;
+    if seconds > SECONDS_OF_ROUND {
+        columns.drain(from..from + seconds - SECONDS_OF_ROUND);
+    }
+    if let Some(first) = columns.get_mut(from) {
+        first.first = true;
     }
 }
 

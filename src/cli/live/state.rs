@@ -7,7 +7,7 @@ use super::point::PointNow;
 use super::unit::Unit;
 use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
 use crate::drive::Live;
-use crate::model::{Nanos, Point, Sample};
+use crate::model::{Nanos, Point, Sample, Step};
 use crate::record::{End, PointRecord};
 use std::collections::VecDeque;
 
@@ -40,8 +40,12 @@ pub(in crate::cli) struct State {
     left: Option<(f64, Nanos)>,
     /// The point that runs.
     pub(super) point: Option<PointNow>,
-    /// Windows, the youngest last, of all points.
+    /// Windows, the youngest last, of all points; of a soak its rounds, and the last seconds of the one that runs.
     pub(super) columns: VecDeque<Column>,
+    /// What a column is; none before the first point.
+    pub(super) span: Option<Span>,
+    /// How throughput is told.
+    pub(super) unit: Unit,
     /// The points that are done, the youngest last.
     pub(super) done: VecDeque<Done>,
     /// The host, the youngest look last.
@@ -70,7 +74,6 @@ pub(super) enum Stage {
         of: u64,
     },
     /// Nothing is done until then.
-    #[allow(dead_code, reason = "for verbs that measure in rounds")]
     Waiting {
         /// What for.
         what: String,
@@ -83,10 +86,19 @@ pub(super) enum Stage {
     Running,
 }
 
+/// What a column stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// A window so wide.
+    Window(Nanos),
+    /// A round: its windows are too wide to wait for.
+    Round,
+}
+
 /// One window of the point's first class, which is the one asked about.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
-    /// It was before measuring: only its throughput is known.
+    /// It was before measuring, or in a round that is not over: only its throughput is known.
     pub(super) warming: bool,
     /// The first of its point.
     pub(super) first: bool,
@@ -173,7 +185,6 @@ impl State {
     }
 
     /// Nothing is done until `until`.
-    #[allow(dead_code, reason = "for verbs that measure in rounds")]
     pub(in crate::cli) fn wait(&mut self, what: &str, until: Nanos) {
         self.stage = Stage::Waiting { what: what.into(), until };
     }
@@ -183,6 +194,7 @@ impl State {
         (self.number, self.points) = (number, points);
         self.stage = Stage::Beginning;
         self.point = None;
+        self.forget_seconds();
         self.point_began = now;
         self.looked = Nanos(0);
     }
@@ -203,6 +215,7 @@ impl State {
         self.stage = Stage::Running;
         let running = self.point.get_or_insert_with(|| PointNow::new(point));
         running.look(point, live, &mut self.columns);
+        (self.span, self.unit) = (Some(running.span), running.unit);
         while self.columns.len() > COLUMNS_MAX {
             self.columns.pop_front();
         }
@@ -222,7 +235,21 @@ impl State {
 
     /// A point is in the journal.
     pub(in crate::cli) fn end(&mut self, record: &PointRecord, summary: &PointSummary) {
+        let is_round = matches!(record.coordinates.step, Step::Round(_));
+        if is_round {
+            self.span = Some(Span::Round);
+            self.point = None;
+            self.forget_seconds();
+        }
         let Some((class, stream)) = summary.classes.first().zip(record.streams.first()) else { return };
+        let unit = Unit::of(stream.sql.is_some(), stream.length);
+        if is_round {
+            self.unit = unit;
+            self.columns.push_back(Column { rate: class.iops, ..Column::of(&stream.total(), record.measured) });
+            while self.columns.len() > COLUMNS_MAX {
+                self.columns.pop_front();
+            }
+        }
         let latency = class.latency.map(|latency| {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             (p50, p99)
@@ -230,12 +257,19 @@ impl State {
         self.done.push_back(Done {
             name: record.coordinates.to_string(),
             rate: class.iops,
-            unit: Unit::of(stream.sql.is_some(), stream.length),
+            unit,
             latency,
             complete: record.end == End::Complete,
         });
         while self.done.len() > POINTS_MAX {
             self.done.pop_front();
+        }
+    }
+
+    /// Takes the seconds of a round out again: its column stands for them.
+    fn forget_seconds(&mut self) {
+        while self.span == Some(Span::Round) && self.columns.back().is_some_and(|column| column.warming) {
+            self.columns.pop_back();
         }
     }
 

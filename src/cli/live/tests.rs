@@ -5,7 +5,7 @@ use super::look::Look;
 use super::point::PointNow;
 use super::state::{HostNow, Stage, State};
 use crate::analyse::{DeviceLoad, HostLoad, summarise};
-use crate::drive::{self, Live, Terms};
+use crate::drive::{self, Live, LiveClass, Terms};
 use crate::engine::sim::Sim;
 use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Step, Stream, Until, WarmUp};
 use crate::record::{Recorder, Seconds, Times};
@@ -15,6 +15,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 const WINDOW: Nanos = Nanos::from_millis(200);
 
@@ -215,4 +216,51 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
     let (rate, half) = state.point.as_ref().and_then(PointNow::interval).unwrap();
     assert!((rate - 5.0).abs() < 0.01 && half < 0.01, "{rate} ± {half}");
     assert_eq!(state.stage, Stage::Running);
+}
+
+/// A soak of a model whose rounds, of fixed work, have windows far wider than they last; the last one is not over.
+#[test]
+fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
+    let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
+    let mut state = State::new("soak sim:8,100us", 100);
+    let round = |number| Point {
+        coordinates: Coordinates { small: 8, large: 0, step: Step::Round(number) },
+        until: Until::Work { ops: 100_000, most: Nanos::from_secs(60) },
+        window: Nanos::from_secs(15),
+        ..point(8)
+    };
+    let mut now = Nanos(0);
+    for number in 1..=12 {
+        let point = round(number);
+        state.begin(number as usize, 100, now);
+        let terms = Terms { workers: 1, stop: &AtomicBool::new(false), enough: &|_| false };
+        let watch = &mut |live: &Live| state.live(&point, live, &[Sample::default()], now);
+        let record = drive::point(&engine, &point, &terms, watch).unwrap();
+        state.end(&record, &summarise(&record));
+        now = now.plus(Nanos::from_secs(60));
+    }
+    assert_eq!(state.columns.len(), 12);
+    assert!(state.columns.iter().all(|column| !column.warming && column.latency.is_some()), "{:?}", state.columns);
+    state.wait("round 13", now.plus(Nanos::from_secs(42)));
+    let mut screens = screen(100, 20, &state, now, PLAIN);
+    state.begin(13, 100, now);
+    let classes = [LiveClass::default()];
+    for second in 0..100 {
+        classes[0].done.store(second * 900, Relaxed);
+        classes[0].response.store(second * 900 * 850_000, Relaxed);
+        let elapsed = Nanos::from_secs(second);
+        let live = Live { elapsed, measuring_since: Some(Nanos(0)), classes: &classes, seconds: &[] };
+        state.live(&round(13), &live, &[], now.plus(elapsed));
+    }
+    assert_eq!(state.columns.len(), 12 + 30, "a long round does not push out those before it");
+    screens += &screen(100, 20, &state, now, PLAIN);
+    golden::check("live/soak.txt", &screens);
+}
+
+#[test]
+fn between_points_the_charts_say_what_they_are_of() {
+    let (mut state, now) = curve();
+    state.begin(5, 7, now);
+    let screen = screen(120, 40, &state, now, PLAIN);
+    assert!(screen.contains("point 5 begins") && screen.contains("a column is 200ms"), "{screen}");
 }

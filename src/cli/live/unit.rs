@@ -6,9 +6,10 @@ use crate::model::MIB;
 const LARGE: u32 = 128 * 1024;
 
 /// How a class tells its throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::cli) enum Unit {
     /// I/Os a second.
+    #[default]
     Iops,
     /// Operations of a database a second.
     Operations,
