@@ -160,7 +160,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         Step::Log(bytes) => Some(LogWrites { bytes, at: AtLoad::of(point, point.classes.first()?)? }),
         _ => None,
     });
-    let cache = CacheTest::of(&points);
+    let cache = CacheTest::of(records, &points);
     let findings = honesty::doubts(records, &points, &curve, &cache, precision);
     Calibration {
         bound: bound.to_string(),

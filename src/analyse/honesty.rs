@@ -1,5 +1,5 @@
-//! Whether a run measured what it says it did: a cache that answered, a limit that was hit, credit that ran out, drift
-//! from beginning to end, figures that never became precise.
+//! Whether a run measured what it says it did: a cache that answered, a limit that was hit, credit that ran out, stalls
+//! that held up everything, drift from beginning to end, figures that never became precise.
 //!
 //! Each is a [`Finding`] with its evidence and its cure. What concerns one point alone stands with its summary.
 
@@ -22,6 +22,12 @@ const DRIFT: f64 = 0.05;
 
 /// By this factor throughput falls where credit runs out.
 const STEP: f64 = 1.25;
+
+/// Microseconds that an operation takes at least where something held it up.
+const STALL_US: f64 = 20_000.0;
+
+/// Times its point's p99 that such an operation takes at least: the tail of a busy device does not reach that far.
+const STALL_TIMES: f64 = 50.0;
 
 /// What reading the same blocks again showed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -63,9 +69,9 @@ pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
 }
 
 impl CacheTest {
-    /// What the points of a run say.
+    /// What the points of a run say, which these records are of.
     #[must_use]
-    pub fn of(points: &[PointSummary]) -> Self {
+    pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
         let first = |step| points.iter().find(|point| point.step == step).and_then(|point| point.classes.first());
         let pass = |number| first(Step::Pass(number)).map(|class| class.iops * f64::from(class.io_bytes) / 1e6);
         let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1);
@@ -78,7 +84,10 @@ impl CacheTest {
             })
             .collect();
         sets.sort_by_key(|(bytes, _)| *bytes);
-        let cached = |set: &&(u64, &ClassSummary)| whole.is_some_and(|whole| answers_from_cache(set.1, whole));
+        let cached = |set: &&(u64, &ClassSummary)| {
+            let on_credit = || credit_within(records, points).is_some_and(|credit| credit.bytes == set.0);
+            whole.is_some_and(|whole| answers_from_cache(set.1, whole)) && !on_credit()
+        };
         let cache_at_least = sets.iter().filter(cached).map(|(bytes, _)| *bytes).max();
         let p50 = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
         Self {
@@ -142,7 +151,8 @@ pub(super) fn doubts(
     precision: Ratio,
 ) -> Vec<Finding> {
     let mut found = cache.doubts();
-    found.extend(ran_out(records));
+    found.extend(ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.doubt())));
+    found.extend(stalled(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
     found.extend(unfitted(curve));
@@ -163,17 +173,99 @@ pub fn doubts_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec
     const TOLERANCE: f64 = 0.02;
     let alone = points.iter().filter(|point| point.step == Step::Cell && point.large == 0);
     let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
-    ran_out(records).into_iter().chain(capped(points, &curve)).collect()
+    ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, &curve)).collect()
 }
 
-/// The hard limit that throughput runs into, with what tells a throttle from a device that is busy: under a throttle
-/// half of the I/Os are done much faster than Little's law makes the mean, because they wait in turns.
-fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
+/// The longest of the operations that took far longer than 99 of 100 at the same load, and at how many other points
+/// some did.
+fn stalled(points: &[PointSummary]) -> Option<Finding> {
+    let worst_of = |point: &PointSummary| {
+        let latencies = point.classes.iter().filter_map(|class| class.latency);
+        let held_up = latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
+        held_up.map(|it| (it.max_us, it.p99_us)).max_by(|one, other| one.0.total_cmp(&other.0))
+    };
+    let mut stalls: Vec<_> = points.iter().filter_map(|point| Some((worst_of(point)?, point.coordinates()))).collect();
+    stalls.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
+    let ((max_us, p99_us), at) = *stalls.first()?;
+    let others = match stalls.len() - 1 {
+        0 => String::new(),
+        1 => ", and at one more point".into(),
+        more => format!(", and at {more} more points"),
+    };
+    Some(Finding::doubt(
+        "stall",
+        format!(
+            "at {at} an operation took {}, {:.0} times the p99 there{others}: something held all I/O up",
+            Nanos::from_micros_f64(max_us),
+            max_us / p99_us
+        ),
+        "look where it was in the page's timeline, then in the kernel's log (dmesg) and the device's own: a reset, a \
+         path that failed over, a snapshot, a neighbour",
+    ))
+}
+
+/// Random reads within a part of the volume that were fast on credit alone.
+struct Credit {
+    /// Bytes of that part.
+    bytes: u64,
+    /// Operations a second in the first fifth of the windows.
+    before: f64,
+    /// The same in the later half.
+    after: f64,
+}
+
+impl Credit {
+    fn doubt(&self) -> Finding {
+        Finding::doubt(
+            "burst-credit",
+            format!(
+                "random reads within {} began at {:.0} IOPS and ended at {:.0}, which the whole volume gives as well: \
+                 credit for bursts has run out",
+                Bytes(self.bytes),
+                self.before,
+                self.after
+            ),
+            "take what came after it as what the volume sustains; run again now, while there is no credit left",
+        )
+    }
+}
+
+/// Reads within a part of the volume that began fast and came down to what the whole volume gives: a cache would have
+/// gone on, credit for bursts does not.
+fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
+    const AS_THE_WHOLE: f64 = 1.15;
+    const WINDOWS_MIN: usize = 5;
+    let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1)?;
+    let whole = alone.classes.first()?.iops;
+    records.iter().find_map(|record| {
+        let Step::Within(bytes) = record.coordinates.step else { return None };
+        let windows = record.whole_windows();
+        let stream = record.streams.first().filter(|_| windows >= WINDOWS_MIN)?;
+        let rate = |range: std::ops::Range<usize>| {
+            let seconds = record.window.as_secs_f64() * range.len() as f64;
+            range.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum::<u64>() as f64 / seconds
+        };
+        let (before, after) = (rate(0..windows / 5), rate(windows / 2..windows));
+        (before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(Credit { bytes, before, after })
+    })
+}
+
+/// True if throughput runs into a hard limit and a throttle sets it: then half of the I/Os are done much faster than
+/// Little's law makes the mean, because they wait in turns, which a device that is busy does not make them do.
+#[must_use]
+pub fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
     const IN_TURNS: f64 = 0.5;
+    let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
+    let latency = at.and_then(|point| point.classes.first()?.latency);
+    latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
+}
+
+/// The hard limit that throughput runs into, with what tells a throttle from a device that is busy.
+fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
     let cap = curve.cap?;
     let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
     let latency = at.classes.first()?.latency?;
-    let why = if latency.p50_us < IN_TURNS * latency.mean_us {
+    let why = if is_throttled(points, curve) {
         format!(
             "half of the I/Os take {} or less and the mean is {}: they wait for a throttle, not for the device",
             Nanos::from_micros_f64(latency.p50_us),

@@ -50,7 +50,7 @@ pub use difference::{Change, Figure, Judgement};
 pub use doubts::doubts;
 pub use episodes::{Episode, SLOWDOWN};
 pub use fixed_work::CutRounds;
-pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix};
+pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix, is_throttled};
 pub use host_shift::{HostCounter, HostShift};
 pub use imported::{
     ImportedSummary, LoadFigures, SeriesSummary, Told, imported, is_one_work, places, rounds, summaries,

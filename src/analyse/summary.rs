@@ -421,11 +421,10 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         findings.push(Finding::doubt(
             "unsteady",
             format!(
-                "{cell} was not steady: {} ranged over {:.0} % of its mean, and {} by {:.0} % from beginning to end",
+                "{cell} was not steady: {} ranged over {:.0} % of its mean, and {}",
                 if class.offered.is_some() { "response time" } else { "throughput" },
                 steady.range * 100.0,
-                if steady.slope < 0.0 { "fell" } else { "rose" },
-                steady.slope.abs() * 100.0
+                trend(steady.slope)
             ),
             "measure longer, or when the device has less other work",
         ));
@@ -465,6 +464,16 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "report this: one of the three figures is wrong",
         ));
     }
+}
+
+/// A slope over the mean, in words. A fall by more than the mean is no percentage that a reader can make sense of.
+fn trend(slope: f64) -> String {
+    let word = if slope < 0.0 { "fell" } else { "rose" };
+    if slope.abs() <= 1.0 {
+        return format!("{word} by {:.0} % from beginning to end", slope.abs() * 100.0);
+    }
+    let [first, last] = [-0.5, 0.5].map(|side| (1.0 + side * slope).max(0.0));
+    format!("{word} from {first:.1} times its mean to {last:.1} times")
 }
 
 /// An offered load that was not served, and a tool that was late itself.
@@ -549,6 +558,13 @@ mod tests {
     use super::*;
     use crate::model::{Coordinates, Outcome, SqlWork, Tables, Think};
     use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times, Window};
+
+    #[test]
+    fn no_trend_is_told_as_a_fall_by_more_than_there_was() {
+        assert_eq!(trend(-0.4), "fell by 40 % from beginning to end");
+        assert_eq!(trend(-1.36), "fell from 1.7 times its mean to 0.3 times");
+        assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
+    }
 
     /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
     fn record() -> PointRecord {

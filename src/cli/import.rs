@@ -1,6 +1,6 @@
 //! `rigel import`: what other tools measured, as a run for reports and comparisons.
 
-use super::output;
+use super::{output, page};
 use crate::clock;
 use crate::import::{self, Format, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, Layout, Target, TargetFacts};
@@ -93,6 +93,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let text = if args.json { None } else { report::imported::text(&run) };
     output::result(&text.unwrap_or_else(|| report::data::json(&run)));
     output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
+    page::beside(&run, &directory);
     Ok(0)
 }
 

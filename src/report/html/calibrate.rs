@@ -4,7 +4,7 @@ use super::distribution::Chosen;
 use super::page::{Answer, Block, Headline, Page, Section, Shape, Table};
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{AtLoad, Calibration, Estimate};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, PointSummary, is_throttled};
 use crate::model::{Finding, Severity, Step};
 use crate::plan::Search;
 use crate::record::PointRecord;
@@ -26,7 +26,7 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
     if let Some(low) = found.low_load {
         let _ = write!(
             text,
-            "A session that reads block after block gets {} reads of {} a second, {} each",
+            "A session that reads block after block gets {} reads of {} a second, half of them within {}",
             words::count(low.iops.value),
             words::size(low.io_bytes),
             words::time(low.p50_us.value)
@@ -45,33 +45,32 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    words::answer(&text, care(found).as_deref(), bad(run, found).as_deref(), &doubts(run, found))
+    words::answer(&text, care(run, found).as_deref(), bad(run, found).as_deref(), &doubts(run, found))
 }
 
-/// A throttle, and a tail that no load explains.
-fn care(found: &Calibration) -> Option<String> {
-    let parts: Vec<String> = throttle(&found.findings).into_iter().chain(tail(found)).collect();
+/// A throttle, a tail that no load explains, and that no rate kept a bound for which nobody asked.
+fn care(run: &Run, found: &Calibration) -> Option<String> {
+    let throttle = throttle(&found.findings, &found.points, &found.curve);
+    let parts: Vec<String> =
+        throttle.into_iter().chain(tail(found)).chain(kept_none(found).filter(|_| !asked(run))).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 /// What a finding says of a limit that makes operations wait: that every part of a device is at work needs no telling.
-pub(super) fn throttle(findings: &[Finding]) -> Option<String> {
-    let cap = findings.iter().find(|finding| finding.name == "cap" && finding.what.contains("throttle"))?;
+pub(super) fn throttle(findings: &[Finding], points: &[PointSummary], curve: &CurveFacts) -> Option<String> {
+    let cap = findings.iter().find(|finding| finding.name == "cap" && is_throttled(points, curve))?;
     Some(format!("{}.", capital(&cap.what)))
 }
 
 fn at_most(found: &Calibration) -> String {
-    match (found.maximum, found.curve.knee) {
-        (Some(most), Some(knee)) if knee.bounded_above => format!(
-            "; {} at a time get {} a second, and more at a time only wait longer.",
-            knee.load,
-            words::count(most.iops.value)
-        ),
-        (Some(most), _) => format!(
-            "; {} at a time get {} a second, and it still rose there.",
-            most.depth,
-            words::count(most.iops.value)
-        ),
+    match (found.maximum, found.at_knee.filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above))) {
+        (_, Some(knee)) if knee.depth == 1 => "; more at a time only wait longer.".into(),
+        (_, Some(knee)) => {
+            format!("; {} at a time get {}, and more only wait longer.", knee.depth, words::count(knee.iops.value))
+        }
+        (Some(most), _) => {
+            format!("; {} at a time get {}, and it still rose there.", most.depth, words::count(most.iops.value))
+        }
         _ => ".".into(),
     }
 }
@@ -102,11 +101,21 @@ fn tail(found: &Calibration) -> Option<String> {
 
 /// A promise that was asked for and not kept, or I/Os that failed.
 fn bad(run: &Run, found: &Calibration) -> Option<String> {
-    let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
     if let Some(failed) = failures(found.points.iter().flat_map(|point| &point.findings)) {
         return Some(failed);
     }
-    (asked && found.sustained.kept.is_none())
+    kept_none(found).filter(|_| asked(run))
+}
+
+/// True if the bound is of whoever started the run, and not what Oracle's procedure has by default.
+fn asked(run: &Run) -> bool {
+    matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given)
+}
+
+/// That nothing that was offered kept the bound.
+fn kept_none(found: &Calibration) -> Option<String> {
+    let rates = || found.points.iter().any(|point| matches!(point.step, Step::Rate(_)));
+    (found.sustained.kept.is_none() && rates())
         .then(|| format!("No offered rate kept the bound of {}.", bound_words(&found.bound)))
 }
 

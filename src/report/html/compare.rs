@@ -35,7 +35,11 @@ fn answer(found: &Comparison) -> Answer {
         .map(|verdict| {
             let text = comparison::verdict(found, verdict);
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("{}.", text.replace(" the runs have doubts", ". The runs have doubts"))
+            // A page has its verdict first: what the text names above stands below there.
+            let text = text
+                .replace("; headline figures judged", ". Headline figures judged")
+                .replace(" the runs have doubts, named above", ". The runs have doubts, named below");
+            format!("{text}.")
         })
         .collect();
     let worse = found.verdicts.iter().any(|verdict| !verdict.worse.is_empty());
@@ -88,7 +92,11 @@ fn word(judgement: Judgement) -> &'static str {
 }
 
 fn sections(runs: &[(String, &Run)], found: &Comparison) -> Vec<Section> {
-    let lead = format!("Each against {}, which is the baseline.", found.names[0]);
+    let lead = format!(
+        "Each against {}, which is the baseline. A greatest throughput is that of the best single depth here; a run's own \
+         page takes depths that are level together.",
+        found.names[0]
+    );
     let mut sections = vec![words::section("figures", "Figures side by side", &lead, vec![Block::Table(table(found))])];
     let points: Vec<Vec<PointSummary>> = runs.iter().map(|(_, run)| points_of(run)).collect();
     sections.extend(drawn(runs, &points));
@@ -159,7 +167,7 @@ fn drawn(runs: &[(String, &Run)], points: &[Vec<PointSummary>]) -> Option<Sectio
         }
     }
     let lead =
-        "All runs over each other. The shaded bands are 95 % intervals: where they do not touch, the runs differ.";
+        "All runs over each other. Whiskers are 95 % intervals: where they do not reach each other, the runs differ.";
     let blocks = throughput::beside([Some(chart)]).into_iter().collect();
     Some(words::section("latency-throughput", "Latency against throughput", lead, blocks))
 }

@@ -47,7 +47,12 @@ pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &st
         let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
         Some(format!("No load kept the bound of {bound}."))
     });
-    words::answer(text.trim_start(), throttle(&found.findings).as_deref(), bad.as_deref(), &doubts(run, found))
+    words::answer(
+        text.trim_start(),
+        throttle(&found.findings, &found.points, &found.shape).as_deref(),
+        bad.as_deref(),
+        &doubts(run, found),
+    )
 }
 
 fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
@@ -56,7 +61,9 @@ fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
     let (p50, p99) = (words::time(most.p50_us.value), words::time(most.p99_us.value));
     match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step == Step::Depth).count() > 1) {
         Some(knee) if knee.bounded_above => {
-            format!("With {} {place} it does {greatest} {rate}; more only wait longer.", knee.load)
+            let at = found.points.iter().find(|point| point.is_at_depth(knee.load));
+            let there = at.and_then(|point| point.classes.first()).map_or(knee.throughput.value, |class| class.iops);
+            format!("With {} {place} it does {} {rate}; more only wait longer.", knee.load, words::count(there))
         }
         Some(_) => format!(
             "At {} {place} it does {greatest} {rate}, and throughput still rose there: median {p50}, p99 {p99}.",

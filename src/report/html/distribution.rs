@@ -20,10 +20,15 @@ pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
         .filter_map(|(name, record)| Some((name.as_str(), record.streams.first()?.total().response.histogram)))
         .filter(|(_, histogram)| histogram.count() > 0)
         .collect();
+    of_histograms(&histograms)
+}
+
+/// The same of histograms, each with its name.
+pub(super) fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section> {
     if histograms.is_empty() {
         return None;
     }
-    let blocks = throughput::beside([Some(percentiles(&histograms)), Some(bins(&histograms))]);
+    let blocks = throughput::beside([Some(percentiles(histograms)), Some(bins(histograms))]);
     let lead = "Every operation is in these, none left out; each is of the point named. Where the left chart turns up, \
                 the tail begins.";
     Some(words::section(

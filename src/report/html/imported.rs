@@ -1,15 +1,20 @@
 //! The page of what other tools measured: the loads they tell of, and what they counted over time.
 
 use super::page::{Answer, Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Tone, Unit};
-use super::{soak, words};
+use super::{distribution, soak, words};
 use crate::analyse::{Estimate, ImportedSummary, LoadFigures, SeriesSummary};
 use crate::model::{Bytes, Moment};
+use crate::record::Histogram;
+use crate::record::imported::Figures;
 use crate::record::journal::Run;
 use crate::report::imported;
 use crate::report::soak::SoakResult;
 
 /// Series that are drawn, at most: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
+
+/// Distributions that are drawn over each other, at most.
+const DISTRIBUTIONS_MAX: usize = 4;
 
 /// The page.
 pub(super) fn page(run: &Run, mut page: Page) -> Page {
@@ -26,6 +31,7 @@ pub(super) fn page(run: &Run, mut page: Page) -> Page {
         page.figures = headlines(best);
     }
     page.sections.extend(curve(&loads));
+    page.sections.extend(distributions(run));
     page.sections.extend(over_time(&series));
     if !loads.is_empty() {
         page.sections.push(words::section("loads", "Every load", "As the tool tells of it.", vec![table(&loads)]));
@@ -56,15 +62,16 @@ fn sentence(tools: &str, loads: &[&LoadFigures], best: Option<&LoadFigures>, ser
     if let Some((best, iops)) = best.and_then(|best| Some((best, best.iops?))) {
         let p99 = best.p99_us.map_or_else(String::new, |p99| format!(", p99 {}", words::time(p99)));
         return format!(
-            "{tools} tells of {} loads: the most is {} {} a second at {}{p99}. How sure that is it does not tell.",
+            "{tools} tells of {} load{}: the most is {} {} a second at {}{p99}. How sure that is it does not tell.",
             loads.len(),
+            if loads.len() == 1 { "" } else { "s" },
             words::count(iops),
             if best.kind == "mixed" { "operations" } else { &best.kind },
             best.load
         );
     }
     let samples: usize = series.iter().map(|one| one.samples.len()).sum();
-    format!("{tools} tells of {} series with {samples} samples.", series.len())
+    format!("{tools} tells of {} series with {}.", series.len(), words::samples(samples))
 }
 
 fn headlines(best: &LoadFigures) -> Vec<super::page::Headline> {
@@ -119,6 +126,31 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
     };
     let lead = "Points are not joined: they may be of different work.";
     Some(words::section("latency-throughput", "Latency", lead, vec![Block::Chart(Box::new(chart))]))
+}
+
+/// How the times are distributed, of the loads whose tool tells all of them.
+fn distributions(run: &Run) -> Option<Section> {
+    let points = run.imported.iter().flat_map(|one| match &one.figures {
+        Figures::Loads(points) => points.as_slice(),
+        Figures::Series(_) => &[],
+    });
+    let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
+    let all: Vec<(String, Histogram)> = flows
+        .filter_map(|(point, flow)| {
+            let of = |name: &str| flow.latencies.iter().find(|it| it.of == name && it.histogram.is_some());
+            let histogram = of("total").or_else(|| of("completion"))?.histogram.clone()?;
+            (histogram.count() > 0).then(|| (format!("{}, {}", point.label, flow.kind), histogram))
+        })
+        .collect();
+    let drawn: Vec<(&str, Histogram)> =
+        all.iter().take(DISTRIBUTIONS_MAX).map(|(name, histogram)| (name.as_str(), histogram.clone())).collect();
+    let mut section = distribution::of_histograms(&drawn)?;
+    section.lead = if drawn.len() < all.len() {
+        format!("{} of {} loads, from the tool's own bins.", drawn.len(), all.len())
+    } else {
+        "From the tool's own bins.".into()
+    };
+    Some(section)
 }
 
 fn over_time(all: &[&SeriesSummary]) -> Option<Section> {

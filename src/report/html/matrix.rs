@@ -18,6 +18,9 @@ const WRITTEN_MAX: usize = 8;
 /// Share of the maximum that is still as good, as the findings of a matrix have it.
 const TOLERANCE: f64 = 0.02;
 
+/// Below this share of what small I/O does alone, large I/O beside has a cost.
+const CLEARLY_LESS: f64 = 0.95;
+
 /// A class of a point, and which point of the report it is of.
 type Found<'a> = (usize, &'a PointSummary, usize, &'a ClassSummary);
 
@@ -29,7 +32,7 @@ pub(super) fn page(run: &Run, page: Page) -> Page {
     let alone = points.iter().filter(|point| point.step.is_cell() && point.large == 0);
     let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
     Page {
-        answer: answer(run, &points, &of_run),
+        answer: answer(run, &points, &of_run, &shape),
         figures: figures(&points),
         sections: sections(run, &records, &points, &of_run, &shape),
         ..page
@@ -59,28 +62,35 @@ fn place(point: &PointSummary) -> String {
     format!("Small={}, Large={}", point.small, point.large)
 }
 
-fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
+/// What ran beside; empty if nothing did.
+fn with_others(number: u32, kind: &str) -> String {
+    if number == 0 { String::new() } else { format!(" beside {number} {kind}") }
+}
+
+fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding], shape: &CurveFacts) -> Answer {
     let mut parts = Vec::new();
     if let Some((_, point, _, class)) = most(points, "small") {
         parts.push(format!(
-            "at most {} small I/Os of {} a second, with {} outstanding",
+            "at most {} small I/Os of {} a second, with {} outstanding{}",
             words::count(class.iops),
             words::size(class.io_bytes),
-            point.small
+            point.small,
+            with_others(point.large, "large")
         ));
     }
     if let Some((_, point, _, class)) = most(points, "large") {
         parts.push(format!(
-            "at most {} MBPS of large I/O of {}, with {} outstanding",
+            "at most {} MBPS of large I/O of {}, with {} outstanding{}",
             words::count(class.mib_per_s),
             words::size(class.io_bytes),
-            point.large
+            point.large,
+            with_others(point.small, "small")
         ));
     }
     let mut text = if parts.is_empty() {
         "No complete data point has done an I/O, so there is no maximum.".to_string()
     } else {
-        format!("The storage gives {}.", parts.join("; "))
+        format!("It gives {}.", parts.join("; "))
     };
     if let Some(latency) = quickest(points).and_then(|(.., class)| class.latency) {
         let _ = write!(
@@ -105,10 +115,11 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding]) -> Answer {
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, throttle(of_run).as_deref(), bad.as_deref(), &doubts)
+    words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &doubts)
 }
 
-/// What large I/O beside costs small I/O: the same number of small ones, alone and beside the most large ones.
+/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the most
+/// large ones.
 fn beside(points: &[PointSummary]) -> Option<String> {
     let most_large = points.iter().filter(|point| point.small > 0).map(|point| point.large).max()?;
     let at = |small: u32, large: u32| {
@@ -118,9 +129,13 @@ fn beside(points: &[PointSummary]) -> Option<String> {
     let beside_most = classes(points, "small").filter(|(_, point, ..)| point.large == most_large);
     let small = beside_most.map(|(_, point, ..)| point.small).max()?;
     let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
-    (most_large > 0).then(|| {
+    let plural = |number: u32| if number == 1 { "" } else { "s" };
+    (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
         format!(
-            " Beside {most_large} large I/Os, {small} small ones get {} a second instead of {}.",
+            " Beside {most_large} large I/O{}, {small} small one{} get{} {} a second instead of {}.",
+            plural(most_large),
+            plural(small),
+            if small == 1 { "s" } else { "" },
             words::count(beside.iops),
             words::count(alone.iops)
         )

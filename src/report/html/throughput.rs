@@ -39,9 +39,15 @@ pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &
         series.extend(latency_series(group, ("p50", colour), |l| l.p50_us, |known| known.p50_us));
         series.extend(latency_series(group, ("p99", colour + 1), |l| l.p99_us, |known| known.p99_us));
     }
-    series.retain(|series| series.x.len() > 1 || series.shape == Shape::Points && !series.x.is_empty());
-    let described = groups.iter().find(|group| group.loads.len() > 1)?;
-    let description = describe(described, unit_name);
+    series.retain(|series| !series.x.is_empty());
+    for alone in series.iter_mut().filter(|series| series.x.len() == 1) {
+        alone.shape = Shape::Points;
+    }
+    if series.is_empty() {
+        return None;
+    }
+    let described: Vec<String> = groups.iter().filter_map(|group| describe(group, unit_name)).collect();
+    let description = format!("{}.", described.join("; "));
     let lines = Lines {
         x: Axis { label: unit_name.into(), unit: Unit::PerSecond, range: from_zero(&series), ..Axis::default() },
         y: Axis { label: "response time".into(), unit: Unit::Microseconds, log: true, range: None },
@@ -111,20 +117,17 @@ fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     if class.met == Some(false) { format!("{name}, not met") } else { name }
 }
 
-fn describe(group: &Group<'_>, unit_name: &str) -> String {
+/// What a group shows at its least load and at its most.
+fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
     let with: Vec<(&At<'_>, LatencySummary)> =
         group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
-    let (Some((least, low)), Some((most, high))) = (with.first(), with.last()) else { return String::new() };
-    let what = if group.name.is_empty() { "Median and p99 response time".into() } else { group.name.to_string() };
-    format!(
-        "{what}: median {} and p99 {} at {} {unit_name}; median {} and p99 {} at {} {unit_name}.",
-        words::time(low.p50_us),
-        words::time(low.p99_us),
-        words::count(least.1.iops),
-        words::time(high.p50_us),
-        words::time(high.p99_us),
-        words::count(most.1.iops),
-    )
+    let what = if group.name.is_empty() { "Response time" } else { group.name.trim_end_matches(',') };
+    let at = |((_, class), latency): &(&At<'_>, LatencySummary)| {
+        let (p50, p99) = (words::time(latency.p50_us), words::time(latency.p99_us));
+        format!("median {p50} and p99 {p99} at {} {unit_name}", words::count(class.iops))
+    };
+    let least = at(with.first()?);
+    Some(if with.len() == 1 { format!("{what}: {least}") } else { format!("{what}: {least}, {}", at(with.last()?)) })
 }
 
 /// The knee, the cap, the bound and the greatest rate that was kept, where they are.

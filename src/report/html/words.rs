@@ -82,6 +82,11 @@ pub(super) fn points(number: usize) -> String {
     if number == 1 { "1 point".into() } else { format!("{number} points") }
 }
 
+/// `1 sample`, `20 samples`.
+pub(super) fn samples(number: usize) -> String {
+    if number == 1 { "1 sample".into() } else { format!("{number} samples") }
+}
+
 /// A rate in large type. `name` is the figure's place in the JSON report.
 pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     headline(name, label, figure.value, count(figure.value), plus_minus(figure), note)
