@@ -184,6 +184,23 @@ fn credit_for_bursts_that_runs_out_is_told_apart_from_what_is_sustained() {
     assert!(burst.is_some_and(|finding| finding.what.contains("to 200")), "{:?}", found.findings);
     let steady = calibrate("16,100us", &CalibrateRequest::DEFAULT, 3);
     assert!(!names(&steady).contains(&"burst-credit"), "{:?}", steady.findings);
+    assert!(!names(&steady).contains(&"stall"), "{:?}", steady.findings);
+}
+
+#[test]
+fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
+    let found = calibrate("8,100us,limit=2000/s+10000", &CalibrateRequest::DEFAULT, 1);
+    assert_eq!(found.cache.cache_at_least, None, "{:?}", found.cache);
+    let names = names(&found);
+    assert!(names.contains(&"burst-credit") && !names.contains(&"cache"), "{:?}", found.findings);
+}
+
+#[test]
+fn what_holds_up_all_operations_is_told_once_with_its_evidence() {
+    let found = calibrate("8,100us,stall=100ms/10s", &CalibrateRequest::DEFAULT, 1);
+    let stalls: Vec<_> = found.findings.iter().filter(|finding| finding.name == "stall").collect();
+    assert_eq!(stalls.len(), 1, "{:?}", found.findings);
+    assert!(stalls[0].what.contains(" took 10") && stalls[0].what.contains("times the p99"), "{}", stalls[0].what);
 }
 
 #[test]
