@@ -409,7 +409,8 @@ fn stalls_longer_than_a_round_use_up_the_budget_for_as_long_as_they_last() {
     let result = &report["predictability"]["objectives"][0];
     let stalls = result["breaches"].as_array().unwrap().len();
     assert!(stalls >= 3, "{result}");
-    let least = 1800.0 * stalls as f64;
+    // Rounds behind the last stall are not there to be counted as missing.
+    let least = 1800.0 * (stalls as f64 - 1.0) + 600.0;
     assert!(result["missed_seconds"].as_f64().unwrap() >= least, "{result}");
 }
 

@@ -118,8 +118,8 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding], shape: &CurveF
     words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &doubts)
 }
 
-/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the most
-/// large ones.
+/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the
+/// most large ones.
 fn beside(points: &[PointSummary]) -> Option<String> {
     let most_large = points.iter().filter(|point| point.small > 0).map(|point| point.large).max()?;
     let at = |small: u32, large: u32| {
