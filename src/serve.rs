@@ -2,7 +2,7 @@
 //!
 //! Goes in: an address, and a function from the `Accept` of a request to a content type and a body. Comes out:
 //! HTTP/1.1, one answer a connection. It writes no file and keeps nothing of a request. Whoever connects may be slow
-//! or hostile: a request may have 8 KiB and [`PATIENCE`], so may taking the answer, and what four such clients hold
+//! or hostile: a request may have 8 KiB and `PATIENCE`, so may taking the answer, and what four such clients hold
 //! is one thread and one answer each. docs/decisions/0015-metrics-endpoint.md says why this is not a library.
 
 use crate::clock::Clock;
