@@ -26,6 +26,8 @@ DIST = dist/rigel-$(VERSION)-x86_64-linux
 ifeq ($(CI),true)
 export RIGEL_REQUIRE_ALL := 1
 export CARGO_TERM_COLOR := never
+# Nobody debugs there: without debug information there is less to compile and to link.
+export CARGO_PROFILE_DEV_DEBUG := 0
 endif
 
 .DEFAULT_GOAL := help
