@@ -91,6 +91,12 @@ impl Round {
         self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
     }
 
+    /// Its rate, if it has one to go by.
+    #[must_use]
+    pub fn counted_rate(&self) -> Option<f64> {
+        self.rate.filter(|_| self.counts())
+    }
+
     /// The moment at which it ended.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]

@@ -103,10 +103,7 @@ fn refuse_soak(path: &Path) -> Result<(), Error> {
 
 /// A run against itself shows nothing, and is hardly meant.
 fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
-    let place = |path: &Path| {
-        let path = if path.is_dir() { path.join(journal::FILE_NAME) } else { path.to_path_buf() };
-        path.canonicalize().ok()
-    };
+    let place = |path: &Path| journal::file_of(path).canonicalize().ok();
     for (index, path) in paths.iter().enumerate() {
         if place(path).is_some() && paths[..index].iter().any(|before| place(before) == place(path)) {
             return Err(Error::asked(format!("'{}' is given twice", path.display()), "name every run once"));

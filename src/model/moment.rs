@@ -38,16 +38,22 @@ impl Moment {
         self.seconds - earlier.seconds
     }
 
+    /// Seconds since 1970-01-01T00:00:00 by the clock on the wall there: what axes of local time go by.
+    #[must_use]
+    pub fn wall_seconds(self) -> i64 {
+        self.seconds + i64::from(self.offset)
+    }
+
     /// Seconds since local midnight.
     #[must_use]
     pub fn second_of_day(self) -> u32 {
-        u32::try_from((self.seconds + i64::from(self.offset)).rem_euclid(86_400)).expect("less than a day")
+        u32::try_from(self.wall_seconds().rem_euclid(86_400)).expect("less than a day")
     }
 
     /// Days since 1970-01-01 on the local calendar.
     #[must_use]
     pub fn day(self) -> i64 {
-        (self.seconds + i64::from(self.offset)).div_euclid(86_400)
+        self.wall_seconds().div_euclid(86_400)
     }
 
     /// Local date, `2016-04-23`.

@@ -222,10 +222,16 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
     }
 }
 
+/// The journal of the run in `path`: its directory, or the journal itself.
+#[must_use]
+pub fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() }
+}
+
 /// True while another process adds to the journal of the run in `path`.
 #[must_use]
 pub fn is_being_written(path: &Path) -> bool {
-    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let path = file_of(path);
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
     File::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
@@ -278,7 +284,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 /// # Errors
 /// It is missing, unreadable, of a later format, or damaged anywhere but in its last line.
 pub fn read(path: &Path) -> Result<Run, Error> {
-    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let path = file_of(path);
     parse(&path, &std::fs::read(&path).map_err(|error| unreadable(&path, &error))?)
 }
 
@@ -308,7 +314,7 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
 /// # Errors
 /// As [`read`].
 pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
-    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let path = file_of(path);
     let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
     let Lines { header, cut, .. } = read_lines(&path, BufReader::new(file), &mut points_alone(each))?;
     Ok((header, cut))
@@ -328,7 +334,7 @@ fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
 /// # Errors
 /// As [`read`], of the first line.
 pub fn header(path: &Path) -> Result<Header, Error> {
-    let path = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+    let path = file_of(path);
     let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
     let mut first = Vec::new();
     BufReader::new(file).read_until(b'\n', &mut first).map_err(|error| unreadable(&path, &error))?;

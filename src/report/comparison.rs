@@ -2,6 +2,7 @@
 //!
 //! Goes in: journals that were read, the first of them the baseline. Comes out: text within 120 columns, or JSON.
 
+use super::table;
 use crate::analyse::{
     BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, PointSummary, Row, Subject, Term, Unit,
     Verdict, summarise_within,
@@ -434,17 +435,5 @@ fn shortened(name: &str, width: usize) -> String {
 
 /// A sentence over as many lines as it needs.
 fn wrapped(sentence: &str) -> String {
-    let mut text = String::new();
-    let mut line = String::new();
-    for word in sentence.split_whitespace() {
-        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(text, "{line}");
-            line = "  ".into();
-        }
-        if !line.trim().is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    text + &line + "\n"
+    table::wrapped("", sentence, 2, WIDTH)
 }

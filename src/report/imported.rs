@@ -3,6 +3,7 @@
 //! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
 
 use super::soak::{self, SoakResult};
+use super::table;
 use crate::analyse::{ImportedSummary, LoadFigures, PredictabilityTerms, SeriesSummary, Subject, Term};
 use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
@@ -58,7 +59,7 @@ pub fn text(run: &Run) -> Option<String> {
         "imported {} by Rigel {}; nothing here was measured by it",
         run.header.started, run.header.version
     );
-    text.push_str(super::table::cut_off(run));
+    text.push_str(table::cut_off(run));
     Some(text)
 }
 
@@ -90,19 +91,7 @@ fn heading(found: &ImportedSummary) -> String {
 
 /// `name: words`, over as many lines as it needs.
 fn wrapped(name: &str, words: &str) -> String {
-    if words.is_empty() {
-        return String::new();
-    }
-    let (mut text, mut line) = (String::new(), format!("{name}:"));
-    for word in words.split_whitespace() {
-        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.trim() != "" {
-            let _ = writeln!(text, "{line}");
-            line = " ".into();
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    text + &line + "\n"
+    if words.is_empty() { String::new() } else { table::wrapped(&format!("{name}:"), words, 2, WIDTH) }
 }
 
 fn loads(loads: &[LoadFigures]) -> String {

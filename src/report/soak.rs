@@ -198,14 +198,10 @@ pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     median(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
 
-fn counted(round: &Round) -> Option<f64> {
-    round.rate.filter(|_| round.counts())
-}
-
 /// The rounds over time: a row a day for days, else a row for each round or for a few.
 fn timeline(rounds: &[Round]) -> String {
     let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { return String::new() };
-    let greatest = rounds.iter().filter_map(counted).fold(0.0, f64::max);
+    let greatest = rounds.iter().filter_map(Round::counted_rate).fold(0.0, f64::max);
     if greatest <= 0.0 {
         return String::new();
     }
@@ -230,7 +226,7 @@ fn calendar(rounds: &[Round], greatest: f64) -> String {
         let of_hour = |hour: u32| {
             let hourly = day.iter().filter(|round| round.begin.second_of_day() / 3600 == hour);
             let broken = hourly.clone().any(|round| matches!(round.end, RoundEnd::Broken(_)));
-            match middle(hourly.filter_map(counted)) {
+            match middle(hourly.filter_map(Round::counted_rate)) {
                 Some(value) => level(value / greatest),
                 None if broken => 'x',
                 None => ' ',
@@ -242,8 +238,8 @@ fn calendar(rounds: &[Round], greatest: f64) -> String {
             text,
             "{:<11} {line} {:>10} {:>10} {:>10}",
             day[0].begin.date(),
-            or_none(middle(day.iter().filter_map(counted)).map(rate)),
-            or_none(day.iter().filter_map(counted).reduce(f64::min).map(rate)),
+            or_none(middle(day.iter().filter_map(Round::counted_rate)).map(rate)),
+            or_none(day.iter().filter_map(Round::counted_rate).reduce(f64::min).map(rate)),
             or_none(day.iter().filter_map(|round| round.p99_us).reduce(f64::max).map(time)),
         );
     }
@@ -267,13 +263,13 @@ fn bars(rounds: &[Round], greatest: f64) -> String {
         if rounds.iter().any(|round| round.p99_us.is_some()) { "p99, most" } else { "" }
     );
     for row in rounds.chunks(each) {
-        let value = middle(row.iter().filter_map(counted));
+        let value = middle(row.iter().filter_map(Round::counted_rate));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the bar's columns")]
         let bar = value.map_or_else(
             || end_name(&row[0].end).to_string(),
             |value| "█".repeat(((value / greatest * BAR).round() as usize).max(1)),
         );
-        let least = row.iter().filter_map(counted).reduce(f64::min).filter(|_| each > 1);
+        let least = row.iter().filter_map(Round::counted_rate).reduce(f64::min).filter(|_| each > 1);
         let line = format!(
             "{:<16} {:>10}  {bar:<40}  {:>10} {:>10}",
             row[0].begin.short(),
@@ -459,23 +455,7 @@ pub(super) fn cut(cut: &crate::analyse::CutRounds) -> String {
 
 /// Words in lines of 118 columns, those after the first set in two further than it.
 fn wrapped(text: &str, indent: usize) -> String {
-    let mut out = " ".repeat(indent);
-    let mut column = indent;
-    for word in text.split(' ') {
-        let width = word.chars().count();
-        if column > indent && column + 1 + width > 118 {
-            let hang = if indent == 0 { 0 } else { indent + 2 };
-            let _ = write!(out, "\n{}", " ".repeat(hang));
-            column = hang;
-        } else if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += width;
-    }
-    out.push('\n');
-    out
+    table::wrapped(&" ".repeat(indent), text, if indent == 0 { 0 } else { indent + 2 }, 118)
 }
 
 /// What the JSON report of a soak holds. Fields are added, never renamed or taken away.

@@ -7,6 +7,23 @@ use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
+/// Words behind `opening` in lines of `width` columns, those after the first `hang` columns in. A longer word stands
+/// alone.
+pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> String {
+    let (mut text, mut line) = (String::new(), opening.to_string());
+    for word in words.split_whitespace() {
+        let is_blank = line.trim().is_empty();
+        if !is_blank && line.chars().count() + 1 + word.chars().count() > width {
+            let _ = writeln!(text, "{line}");
+            line = " ".repeat(hang);
+        } else if !is_blank {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
+
 /// The report of a run as text, made from its journal alone.
 #[must_use]
 pub fn text(run: &Run) -> String {

@@ -59,7 +59,7 @@ fn care(run: &Run, found: &Calibration) -> Option<String> {
 /// What a finding says of a limit that makes operations wait: that every part of a device is at work needs no telling.
 pub(super) fn throttle(findings: &[Finding], points: &[PointSummary], curve: &CurveFacts) -> Option<String> {
     let cap = findings.iter().find(|finding| finding.name == "cap" && is_throttled(points, curve))?;
-    Some(format!("{}.", capital(&cap.what)))
+    Some(format!("{}.", words::capital(&cap.what)))
 }
 
 fn at_most(found: &Calibration) -> String {
@@ -81,11 +81,6 @@ fn bound_words(bound: &str) -> String {
         Some((latency, quantile)) => format!("{latency} at {quantile}"),
         None => bound.into(),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 fn tail(found: &Calibration) -> Option<String> {
@@ -216,7 +211,7 @@ pub(super) fn shape(text: &str) -> Option<Block> {
         Some(if rest.is_empty() { name.to_string() } else { format!("{name}: {rest}") })
     };
     let text = text.lines().filter_map(sentence).collect::<Vec<_>>().join("; ");
-    (!text.is_empty()).then(|| Block::Text(format!("{}.", capital(&text))))
+    (!text.is_empty()).then(|| Block::Text(format!("{}.", words::capital(&text))))
 }
 
 /// The table of latencies.

@@ -160,7 +160,7 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
         y: Axis { label: series.name.clone(), unit: Unit::Number, ..Axis::default() },
         series: vec![Series {
             name: series.name.clone(),
-            x: series.samples.iter().map(|sample| local(sample.begin)).collect(),
+            x: series.samples.iter().map(|sample| sample.begin.wall_seconds() as f64).collect(),
             y: series.samples.iter().map(|sample| sample.value).collect(),
             ..Series::default()
         }],
@@ -182,11 +182,6 @@ fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
         plot: Plot::Stack { panels },
     };
     Some(words::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
-}
-
-/// Seconds since 1970 by the clock on the wall there, as the axis has it.
-pub(super) fn local(moment: Moment) -> f64 {
-    moment.day() as f64 * 86_400.0 + f64::from(moment.second_of_day())
 }
 
 fn table(loads: &[&LoadFigures]) -> Block {

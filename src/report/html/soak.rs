@@ -1,9 +1,6 @@
 //! The page of a series of rounds: the verdict, the timeline, the calendar, what changed, objectives.
 
-use super::imported::local;
-use super::page::{
-    Answer, Axis, Block, Chart, Column, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape,
-};
+use super::page::{Answer, Axis, Block, Chart, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape};
 use super::page::{Table, Tone, Unit};
 use super::{setup, words};
 use crate::analyse::{Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, Word};
@@ -108,6 +105,11 @@ fn tone(found: &Predictability, doubtful: bool) -> Tone {
     }
 }
 
+/// A moment on the axis of local time.
+fn wall(moment: Moment) -> f64 {
+    moment.wall_seconds() as f64
+}
+
 /// `5,012/s`.
 fn rate(value: f64) -> String {
     words::count(value) + "/s"
@@ -189,7 +191,7 @@ fn thinned(name: &str, rounds: &[Round], value: &dyn Fn(&Round) -> Option<f64>, 
     Series {
         name: name.into(),
         shape: Shape::Line,
-        x: shared().map(|some| local(some[0].begin)).collect(),
+        x: shared().map(|some| wall(some[0].begin)).collect(),
         y: shared().map(one).collect(),
         ..Series::default()
     }
@@ -206,7 +208,6 @@ fn timeline(result: &SoakResult) -> Option<Section> {
         let y = Axis { label: label.into(), unit, range, ..Axis::default() };
         (!series.is_empty()).then(|| Lines { x: axis(), y, series, ..Lines::default() })
     };
-    let rate = |round: &Round| round.rate.filter(|_| round.counts());
     let latencies: [(&str, Of<Round>, Thin); 3] = [
         ("p50", |round| round.p50_us, Thin::Median),
         ("p99", |round| round.p99_us, Thin::Greatest),
@@ -220,11 +221,11 @@ fn timeline(result: &SoakResult) -> Option<Section> {
     ];
     let of_host =
         |(name, value): (&str, Of<RoundHost>)| series(name, &|round| value(round.host.as_ref()?), Thin::Median);
-    let greatest = rounds.iter().filter_map(rate).fold(0.0, f64::max);
+    let greatest = rounds.iter().filter_map(Round::counted_rate).fold(0.0, f64::max);
     let greatest = if greatest > 0.0 { greatest } else { 1.0 };
-    let mut throughput = vec![series("throughput", &rate, Thin::Median)];
+    let mut throughput = vec![series("throughput", &Round::counted_rate, Thin::Median)];
     if each > 1 {
-        throughput.push(series("least", &rate, Thin::Least));
+        throughput.push(series("least", &Round::counted_rate, Thin::Least));
     }
     let latency = latencies.map(|(name, value, thin)| series(name, &value, thin)).into();
     let mut panels: Vec<Lines> = [
@@ -277,8 +278,8 @@ fn mark(panels: &mut [Lines], found: &Predictability) {
         match lines.y.unit {
             Unit::PerSecond => {
                 lines.marks.extend(found.episodes.iter().map(|slow| {
-                    let end = local(slow.end.unwrap_or(slow.last_slow));
-                    upright(local(slow.begin), Some(end), "slowdown".into(), Tone::Bad)
+                    let end = wall(slow.end.unwrap_or(slow.last_slow));
+                    upright(wall(slow.begin), Some(end), "slowdown".into(), Tone::Bad)
                 }));
             }
             Unit::Microseconds => {
@@ -287,7 +288,7 @@ fn mark(panels: &mut [Lines], found: &Predictability) {
                     longest(&result.breaches).into_iter().map(move |breach| (breach, label.clone()))
                 });
                 lines.marks.extend(
-                    breaches.map(|(one, label)| upright(local(one.begin), Some(local(one.end)), label, Tone::Bad)),
+                    breaches.map(|(one, label)| upright(wall(one.begin), Some(wall(one.end)), label, Tone::Bad)),
                 );
             }
             _ => continue,
@@ -296,7 +297,7 @@ fn mark(panels: &mut [Lines], found: &Predictability) {
         let here = found.changes.iter().filter(|change| unit_of(change.of) == lines.y.unit);
         lines.marks.extend(here.map(|change| {
             let label = format!("{} {:+.1} %", change.of.name(), (change.factor - 1.0) * 100.0);
-            upright(local(change.at), None, label, Tone::Doubt)
+            upright(wall(change.at), None, label, Tone::Doubt)
         }));
     }
 }
@@ -335,9 +336,14 @@ fn calendar(rounds: &[Round]) -> Option<Section> {
         let chart = Chart { id: id.into(), title: title.into(), description, plot: Plot::Heat(heat) };
         known.then(|| Block::Chart(Box::new(chart)))
     };
-    let rate = |round: &Round| round.rate.filter(|_| round.counts());
     let blocks: Vec<Block> = [
-        field("calendar-throughput", "Throughput", "median throughput of the hour", Unit::PerSecond, rate),
+        field(
+            "calendar-throughput",
+            "Throughput",
+            "median throughput of the hour",
+            Unit::PerSecond,
+            Round::counted_rate,
+        ),
         field("calendar-p99", "p99", "median p99 of the hour", Unit::Microseconds, |round| round.p99_us),
     ]
     .into_iter()
@@ -364,21 +370,12 @@ fn daily(pattern: &DailyPattern) -> Section {
         plot: Plot::Lines(lines),
     };
     let blocks = vec![Block::Chart(Box::new(chart))];
-    Section { id: "daily".into(), title: "Daily pattern".into(), lead: capital(&description) + ".", blocks }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn table(caption: &str, columns: &[(&str, bool)], rows: Vec<Vec<String>>) -> Table {
-    let columns = columns.iter().map(|(name, is_number)| Column { name: (*name).into(), is_number: *is_number });
-    Table { caption: caption.into(), columns: columns.collect(), rows, folded: false }
+    Section { id: "daily".into(), title: "Daily pattern".into(), lead: words::capital(&description) + ".", blocks }
 }
 
 fn what_changed(found: &Predictability) -> Option<Section> {
-    let mut blocks: Vec<Block> = found.episodes.iter().map(|slow| Block::Text(capital(&soak::episode(slow)))).collect();
+    let mut blocks: Vec<Block> =
+        found.episodes.iter().map(|slow| Block::Text(words::capital(&soak::episode(slow)))).collect();
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     if !found.changes.is_empty() {
         let row = |change: &crate::analyse::ChangePoint| {
@@ -394,13 +391,13 @@ fn what_changed(found: &Predictability) -> Option<Section> {
                 soak::host(change.host.as_deref()),
             ]
         };
-        let columns = [("when", false), ("what", false), ("change", true), ("95 % interval", true), ("host", false)];
-        blocks.push(Block::Table(table("Changes of level", &columns, found.changes.iter().map(row).collect())));
+        let columns = ["when", "what", "#change", "#95 % interval", "host"];
+        blocks.push(Block::Table(words::rows("Changes of level", &columns, found.changes.iter().map(row).collect())));
     }
     blocks.extend(found.trends.iter().map(|trend| {
         let interval = format!("{} to {}", percent(trend.interval.low), percent(trend.interval.high));
         let text = format!("{} {} a day ({interval})", trend.of.name(), percent(trend.factor_per_day));
-        Block::Text(capital(&text) + &format!(", {} over the series.", percent(trend.factor)))
+        Block::Text(words::capital(&text) + &format!(", {} over the series.", percent(trend.factor)))
     }));
     let lead = "Each with its date and size, and what the host showed at that time.".into();
     (!blocks.is_empty()).then(|| Section { id: "changes".into(), title: "What changed".into(), lead, blocks })
@@ -426,16 +423,8 @@ fn objectives(found: &Predictability) -> Option<Section> {
             breach,
         ]
     };
-    let columns = [
-        ("objective", false),
-        ("", false),
-        ("kept for", true),
-        ("asked", true),
-        ("budget used", true),
-        ("rounds that missed it", true),
-        ("longest breach", false),
-    ];
-    let table = table("Objectives and their error budgets", &columns, found.objectives.iter().map(row).collect());
+    let columns = ["objective", "", "#kept for", "#asked", "#budget used", "#rounds that missed it", "longest breach"];
+    let table = words::rows("Objectives and their error budgets", &columns, found.objectives.iter().map(row).collect());
     (!table.rows.is_empty()).then(|| Section {
         id: "objectives".into(),
         title: "Objectives".into(),
@@ -459,17 +448,7 @@ fn rounds(result: &SoakResult) -> Section {
             soak::end_name(&round.end).into(),
         ]
     };
-    let columns = [
-        ("round", true),
-        ("begun", false),
-        ("seconds", true),
-        ("done", true),
-        ("throughput", true),
-        ("p50", true),
-        ("p99", true),
-        ("max", true),
-        ("end", false),
-    ];
+    let columns = ["#round", "begun", "#seconds", "#done", "#throughput", "#p50", "#p99", "#max", "end"];
     let all = &result.rounds;
     let last = &all[all.len().saturating_sub(ROWS_MAX)..];
     let caption = if last.len() < all.len() {
@@ -478,11 +457,11 @@ fn rounds(result: &SoakResult) -> Section {
     } else {
         "Every round".into()
     };
-    let table = Table { folded: true, ..table(&caption, &columns, last.iter().map(row).collect()) };
+    let table = Table { folded: true, ..words::rows(&caption, &columns, last.iter().map(row).collect()) };
     let said = soak::rounds(&result.found);
     let lead = said.lines().skip(2).map(str::trim).collect::<Vec<_>>().join(" ");
     let blocks = if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] };
-    Section { id: "rounds".into(), title: "Rounds".into(), lead: capital(&lead), blocks }
+    Section { id: "rounds".into(), title: "Rounds".into(), lead: words::capital(&lead), blocks }
 }
 
 #[cfg(test)]

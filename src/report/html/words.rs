@@ -77,6 +77,12 @@ pub(super) fn time_between(estimate: Estimate) -> String {
     }
 }
 
+/// A sentence that begins as one.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// `1 point`, `20 points`.
 pub(super) fn points(number: usize) -> String {
     if number == 1 { "1 point".into() } else { format!("{number} points") }
