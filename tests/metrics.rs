@@ -9,7 +9,7 @@ mod common;
 
 use common::run;
 use proptest::prelude::*;
-use rigel::analyse::{Round, round};
+use rigel::analyse::{PredictabilityTerms, Round, predictability, round};
 use rigel::engine::sim::Sim;
 use rigel::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Step, Stream, Until, WarmUp};
 use rigel::record::{Latencies, PointRecord};
@@ -30,6 +30,7 @@ fn about(target: &str) -> About {
         started: "2026-01-02T03:04:05+01:00".parse().unwrap(),
         planned: Some(Nanos::from_secs(7 * 86_400)),
         objectives: objectives(),
+        share: 0.75,
     }
 }
 
@@ -69,7 +70,6 @@ fn soaked(rounds: &[(u32, &str)]) -> (Exposed, Vec<(Round, PointRecord)>) {
     let mut exposed = Exposed::new(about("sim:8,100us"));
     let rounds: Vec<_> = rounds.iter().map(|(number, spec)| measured(*number, spec)).collect();
     rounds.iter().for_each(|(round, record)| exposed.add_round(round, record));
-    exposed.set_error_budget_used(0, 0.25);
     (exposed, rounds)
 }
 
@@ -298,14 +298,27 @@ fn text_is_open_metrics_and_says_what_was_measured() {
     assert_eq!(get("rigel_objective_kept", &[("objective", "p99<2ms")]), Some(0.0));
     assert_eq!(get("rigel_objective_kept", &[("objective", "rate>1")]), Some(1.0));
     assert_eq!(get("rigel_objective_kept_ratio", &[("objective", "p99<2ms")]), Some(2.0 / 3.0));
-    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]), Some(0.25));
-    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "rate>1")]), None);
+    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]), Some(4.0 / 3.0));
+    assert_eq!(get("rigel_error_budget_used_ratio", &[("objective", "rate>1")]), Some(0.0));
     assert_eq!(get("rigel_device_busy_ratio", &[("device", "sda")]), Some(0.5));
     assert_eq!(get("rigel_host_cpu_busy_ratio", &[]), Some(0.25));
     assert_eq!(get("rigel_host_io_pressure_ratio", &[]), None, "the kernel did not say");
     assert_eq!(get("rigel_info", &[("target", "sim:8,100us"), ("engine", "sim"), ("verb", "soak")]), Some(1.0));
     assert_eq!(get("rigel_soak_planned_seconds", &[]), Some(604_800.0));
     assert!(families.values().all(|family| family.help.is_some()));
+}
+
+#[test]
+fn the_error_budget_is_that_of_the_report() {
+    // Round 2 misses its objective, and 3 to 5 do not take place: a stall. Before round 9 somebody looked elsewhere.
+    let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,3ms"), (6, "sim:8,100us"), (9, "sim:8,100us")]);
+    let rounds: Vec<Round> = rounds.into_iter().map(|(round, _)| round).collect();
+    let About { objectives, share, .. } = about("sim:8,100us");
+    let terms = PredictabilityTerms { objectives, share, every_seconds: Some(60.0), planned: None };
+    let reported = predictability(&rounds, &terms).objectives[0].budget_used.unwrap();
+    let exposed = value(&opened(&exposed), "rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]).unwrap();
+    assert!((reported - 4.0 / 7.0 / 0.25).abs() < 1e-9, "{reported}");
+    assert!((exposed - reported).abs() < 1e-9, "{exposed} where the report has {reported}");
 }
 
 #[test]

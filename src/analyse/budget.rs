@@ -72,13 +72,8 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
     let mut breaches: Vec<Breach> = Vec::new();
     let mut in_breach = false;
     for (at, round) in rounds.iter().enumerate() {
-        let answer = match &round.end {
-            RoundEnd::Broken(_) => Some(false),
-            RoundEnd::Stopped => None,
-            RoundEnd::Whole | RoundEnd::Cut => round.kept.get(index).map(|kept| kept.kept),
-        };
         let seconds = stands_for(round);
-        match answer {
+        match round.has_kept(index) {
             None => unknown += 1,
             Some(true) => (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false),
             Some(false) => {

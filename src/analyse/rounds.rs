@@ -97,6 +97,17 @@ impl Round {
         self.rate.filter(|_| self.counts())
     }
 
+    /// Whether it kept the objective numbered `index`; none if it says nothing of it. One that broke kept none, and one
+    /// that somebody ended says nothing.
+    #[must_use]
+    pub fn has_kept(&self, index: usize) -> Option<bool> {
+        match self.end {
+            RoundEnd::Broken(_) => Some(false),
+            RoundEnd::Stopped => None,
+            RoundEnd::Whole | RoundEnd::Cut => self.kept.get(index).map(|kept| kept.kept),
+        }
+    }
+
     /// The moment at which it ended.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]

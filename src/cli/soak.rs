@@ -5,8 +5,8 @@ use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, RoundEnd, order, predictability, round};
-use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, Tables, WarmUp};
+use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
+use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp};
 use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
@@ -99,18 +99,18 @@ struct LoadArgs {
 
 /// Measures, and tells how predictable it was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
-    let metrics = args.metrics.map(Metrics::serve).transpose()?;
-    let mut ended = |header: &Header, record: Option<&PointRecord>| {
-        if let Some(metrics) = &metrics {
-            metrics.add(header, record);
-        }
-    };
     if args.measuring.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::asked(
             "a soak that is gone on with has its work from its beginning",
             "give --resume without it, or begin another soak",
         ));
     }
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let mut ended = |header: &Header, record: Option<&PointRecord>| {
+        if let Some(metrics) = &metrics {
+            metrics.add(header, record);
+        }
+    };
     let (job, last) = match &args.measuring.resume {
         Some(directory) => rounds::resume(directory, &args.measuring, &mut ended)?,
         None => (args.begin()?, 0),
@@ -160,10 +160,10 @@ struct Metrics {
     _server: Server,
 }
 
-/// What is exposed, and by objective how many rounds missed it and how many are known.
+/// What is exposed of the soak, and what it was asked for.
 struct Served {
     exposed: Exposed,
-    missed: Vec<[u32; 2]>,
+    objectives: Vec<Objective>,
 }
 
 impl Metrics {
@@ -183,33 +183,33 @@ impl Metrics {
         Ok(Self { served: figures, _server: server })
     }
 
+    /// Adds a round of the soak with this header. Without one it is known from now on what is measured.
     fn add(&self, header: &Header, record: Option<&PointRecord>) {
-        let Some((request, started)) = request(header).zip(header.started.parse().ok()) else { return };
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        let Served { exposed, missed } = served.get_or_insert_with(|| Served {
-            missed: vec![[0; 2]; request.objectives.len()],
-            exposed: Exposed::new(About {
-                verb: "soak".into(),
-                target: header.facts.name.clone(),
-                engine: header.engine.name.clone(),
-                started,
-                planned: Some(request.lasting),
-                objectives: request.objectives.clone(),
-            }),
-        });
-        let Some((round, record)) = record.and_then(|record| Some((round(record, &request.objectives)?, record)))
-        else {
-            return;
-        };
-        exposed.add_round(&round, record);
-        let budget = 1.0 - request.share.get();
-        for (at, [missed, known]) in missed.iter_mut().enumerate().filter(|_| round.end != RoundEnd::Stopped) {
-            *missed += u32::from(round.kept.get(at).is_none_or(|kept| !kept.kept));
-            *known += 1;
-            if budget > 0.0 {
-                exposed.set_error_budget_used(at, f64::from(*missed) / f64::from(*known) / budget);
-            }
+        if served.is_none() {
+            *served = Served::new(header);
         }
+        let Some((served, record)) = served.as_mut().zip(record) else { return };
+        if let Some(round) = round(record, &served.objectives) {
+            served.exposed.add_round(&round, record);
+        }
+    }
+}
+
+impl Served {
+    /// A soak without a round yet; none if the run is no soak.
+    fn new(header: &Header) -> Option<Self> {
+        let request = request(header)?;
+        let about = About {
+            verb: "soak".into(),
+            target: header.facts.name.clone(),
+            engine: header.engine.name.clone(),
+            started: header.started.parse().ok()?,
+            planned: Some(request.lasting),
+            objectives: request.objectives.clone(),
+            share: request.share.get(),
+        };
+        Some(Self { exposed: Exposed::new(about), objectives: request.objectives })
     }
 }
 
@@ -279,11 +279,11 @@ impl SoakArgs {
         let tables = sql::tables_of(&access)?;
         let settings = self.work.settings()?;
         let work = sql_args::work(&settings, tables)?;
-        let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some((work, tables)))?;
+        let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some(work))?;
         measuring::begin_sql(&self.measuring, Search::Soak(request), access, None, Vec::new())
     }
 
-    fn request(&self, length: u32, depth: u32, sql: Option<(SqlWork, Tables)>) -> Result<SoakRequest, Error> {
+    fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {
         let Self { timetable, load, .. } = self;
         let work = timetable.work.as_deref().map(|text| operations(text, length)).transpose()?;
         let lasting = timetable.lasting.unwrap_or_default();
@@ -301,14 +301,14 @@ impl SoakArgs {
             length,
             mix: load.mix.as_deref().map_or(Ok(Mix::READS), ranges::mix)?,
             pattern: load.pattern.parse::<Pattern>()?,
-            sql: sql.map(|(work, _)| SqlTerms {
+            sql: sql.map(|work| SqlTerms {
                 work,
                 stop: SqlStop::Precise,
                 warm_up: WarmUp::NONE,
                 statement_timeout: self.work.statement_timeout(),
             }),
             work,
-            limit: timetable.limit.unwrap_or(every).min(every),
+            limit: timetable.limit.unwrap_or(every),
             every,
             lasting,
             objectives: timetable.slo.clone(),

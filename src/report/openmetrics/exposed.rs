@@ -29,6 +29,8 @@ pub struct About {
     pub planned: Option<Nanos>,
     /// What rounds must keep, in the order of [`Round::kept`].
     pub objectives: Vec<Objective>,
+    /// Share of the time in which they are to be kept; the rest is their error budget.
+    pub share: f64,
 }
 
 /// What is exposed of a soak. It grows with classes, kinds of operation and disks, not with rounds.
@@ -62,8 +64,24 @@ struct Ends {
 #[derive(Debug, Clone, Copy, Default)]
 struct Standing {
     kept: u64,
-    of: u64,
-    budget_used: Option<f64>,
+    missed: u64,
+    /// Rounds that did not take place behind one that missed it.
+    swallowed: u64,
+}
+
+impl Standing {
+    /// Share of the rounds that kept it; none if none says anything of it.
+    fn share_kept(&self) -> Option<f64> {
+        let known = self.kept + self.missed;
+        (known > 0).then(|| self.kept as f64 / known as f64)
+    }
+
+    /// How much of the error budget is used, as the report has it; none where there is no budget.
+    fn budget_used(&self, share: f64) -> Option<f64> {
+        let missed = self.missed + self.swallowed;
+        let budget = (1.0 - share) * (self.kept + missed) as f64;
+        (budget > 0.0).then(|| missed as f64 / budget)
+    }
 }
 
 /// The last round, and every disk in it.
@@ -107,12 +125,17 @@ impl Exposed {
             RoundEnd::Broken(_) => self.ends.broken += 1,
         }
         let number_before = self.last.as_ref().map_or(0, |last| last.round.number);
-        self.missed += u64::from(round.number.saturating_sub(number_before).saturating_sub(1));
-        // A round that somebody ended says nothing against the target, nor for it.
-        if round.end != RoundEnd::Stopped {
-            for (standing, kept) in self.standings.iter_mut().zip(&round.kept) {
-                standing.kept += u64::from(kept.kept);
-                standing.of += 1;
+        let missing = u64::from(round.number.saturating_sub(number_before).saturating_sub(1));
+        self.missed += missing;
+        let before = self.last.as_ref().map(|last| &last.round);
+        for (at, standing) in self.standings.iter_mut().enumerate() {
+            if before.is_some_and(|before| before.has_kept(at) == Some(false)) {
+                standing.swallowed += missing;
+            }
+            match round.has_kept(at) {
+                Some(true) => standing.kept += 1,
+                Some(false) => standing.missed += 1,
+                None => {}
             }
         }
         let devices = match (record.samples.first(), record.samples.last()) {
@@ -120,13 +143,6 @@ impl Exposed {
             _ => Vec::new(),
         };
         self.last = Some(Last { round: round.clone(), devices });
-    }
-
-    /// Says how much of the error budget of the objective numbered `at`, from 0, is used: 1 is all of it.
-    pub fn set_error_budget_used(&mut self, at: usize, used: f64) {
-        if let Some(standing) = self.standings.get_mut(at) {
-            standing.budget_used = Some(used);
-        }
     }
 
     /// The content type and the body for a scraper that asks with this `Accept`.
@@ -225,8 +241,8 @@ impl Exposed {
             let objective = objective.to_string();
             let labels = [("objective", objective.as_str())];
             kept = kept.with(&labels, last(at).map(|kept| f64::from(u8::from(kept.kept))));
-            ratio = ratio.with(&labels, (standing.of > 0).then(|| standing.kept as f64 / standing.of as f64));
-            budget = budget.with(&labels, standing.budget_used);
+            ratio = ratio.with(&labels, standing.share_kept());
+            budget = budget.with(&labels, standing.budget_used(self.about.share));
         }
         vec![kept, ratio, budget]
     }
