@@ -102,6 +102,12 @@ pub fn moment() -> Moment {
     wall_time().parse().expect("the wall clock's time is a moment")
 }
 
+/// Time since `began` by the clock on the wall; nothing if that was set back to before it.
+#[must_use]
+pub fn gone_since(began: Moment) -> Nanos {
+    Nanos::from_secs(u64::try_from(moment().since(began)).unwrap_or(0))
+}
+
 /// Local wall-clock time as `yyyymmdd_hhmm`, for the names of Orion's files.
 #[must_use]
 pub fn file_stamp() -> String {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Missing, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
+use common::{Mounted, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
 use rigel::model::Coordinates;
 use rigel::record::End;
 use rigel::record::journal;
@@ -104,27 +104,6 @@ fn a_second_ctrl_c_ends_at_once() {
     assert!(!journal::read(&place.0.join("run")).unwrap().cut);
 }
 
-/// A filesystem in memory, unmounted at the end.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn new(place: &Place, options: &str) -> Result<Self, Missing> {
-        let point = place.0.join("small");
-        std::fs::create_dir(&point).unwrap();
-        need("mount", &["-t", "tmpfs", "-o", options, "tmpfs", text(&point)]).map(|_| Self(point))
-    }
-
-    fn remount(&self, options: &str) -> Result<(), Missing> {
-        need("mount", &["-o", &format!("remount,{options}"), text(&self.0)]).map(drop)
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = need("umount", &[text(&self.0)]);
-    }
-}
-
 /// Twenty points in a moment, of some ten thousand bytes each.
 const MANY_POINTS: &str = "orion -run oltp -duration 1 --target sim:4,100us --seed 1 --no-progress";
 
@@ -139,7 +118,7 @@ fn out_of_room(output: &Output) {
 fn a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room() {
     test("a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room", || {
         let place = Place::new("interrupt-full");
-        let small = Tmpfs::new(&place, "size=160k")?;
+        let small = Mounted::in_memory(&place, "size=160k")?;
         let output = rigel(&place, MANY_POINTS).args(["--out", "small/run"]).output().unwrap();
         out_of_room(&output);
         assert!(String::from_utf8_lossy(&output.stderr).contains("go on with --resume"), "{output:?}");
@@ -165,7 +144,7 @@ fn no_half_of_a_file_passes_for_a_result() {
         let place = Place::new("interrupt-half");
         let made = rigel(&place, MANY_POINTS).args(["--out", "run"]).output().unwrap();
         assert!(made.status.success(), "{made:?}");
-        let small = Tmpfs::new(&place, "size=16k")?;
+        let small = Mounted::in_memory(&place, "size=16k")?;
         let output = rigel(&place, "report run --orion-files small").output().unwrap();
         out_of_room(&output);
         for path in entries(&small.0) {
@@ -180,7 +159,7 @@ fn no_half_of_a_file_passes_for_a_result() {
 fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured() {
     test("a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_measured", || {
         let place = Place::new("interrupt-refused");
-        let small = Tmpfs::new(&place, "size=64k")?;
+        let small = Mounted::in_memory(&place, "size=64k")?;
         for (options, words) in [("size=64k", "64 KiB are free"), ("ro", "Read-only file system")] {
             small.remount(options)?;
             for directory in ["small", "small/run"] {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, rigel, text, wait, wait_until};
+use common::{Mounted, Place, peak_of, rigel, text, wait, wait_until};
 use rigel::model::{Moment, Step};
 use rigel::record::journal::{self, Run};
 use rigel::record::{End, PointRecord};
@@ -94,32 +94,23 @@ fn a_journal_can_be_read_at_every_cut_of_its_length() {
     }
 }
 
-/// The most memory that a run took, and its output.
-fn peak_of(place: &Place, line: &str) -> u64 {
+/// The most memory that a run took, in KiB.
+fn peak_of_run(place: &Place, line: &str) -> u64 {
     let mut child = rigel(place, line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut peak = 0;
-    let status = loop {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        peak = resident.and_then(|kib| kib.trim().parse().ok()).unwrap_or(0).max(peak);
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        wait(2);
-    };
+    let (status, peak) = peak_of(&mut child);
     assert!(status.success(), "{line}");
-    peak
+    peak / 1024
 }
 
 #[test]
 fn two_thousand_rounds_take_the_memory_of_two_hundred() {
     let place = Place::new("soak-memory");
-    let few = peak_of(&place, &format!("{ROUNDS} --for 200m --seed 1 --out few"));
-    let many = peak_of(&place, &format!("{ROUNDS} --for 2000m --seed 1 --out many"));
+    let few = peak_of_run(&place, &format!("{ROUNDS} --for 200m --seed 1 --out few"));
+    let many = peak_of_run(&place, &format!("{ROUNDS} --for 2000m --seed 1 --out many"));
     assert_eq!(read(&place.0.join("many")).points.len(), 2000);
     let journal = std::fs::metadata(place.0.join("many/journal.jsonl")).unwrap().len() / 1024;
     assert!(many < few + 4096, "{few} KiB for 200 rounds, {many} for 2000, with a journal of {journal} KiB");
-    let reported = peak_of(&place, "report many");
+    let reported = peak_of_run(&place, "report many");
     assert!(reported < few + 4096, "{reported} KiB to report on 2000 rounds");
 }
 
@@ -216,22 +207,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
     assert!(common::entries(&place.0).is_empty(), "something was left behind");
 }
 
-/// A filesystem in memory, unmounted at the end.
-struct Tmpfs(std::path::PathBuf);
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = common::need("umount", &[text(&self.0)]);
-    }
-}
-
 #[test]
 fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
     common::test("rounds_that_find_the_disk_full_are_written_when_there_is_room", || {
         let place = Place::new("soak-full");
-        let small = Tmpfs(place.0.join("small"));
-        std::fs::create_dir(&small.0).unwrap();
-        common::need("mount", &["-t", "tmpfs", "-o", "size=160k", "tmpfs", text(&small.0)])?;
+        let small = Mounted::in_memory(&place, "size=160k")?;
         std::fs::create_dir(place.0.join("storage")).unwrap();
         let line = "soak storage --scratch-size 64MiB --work 20ops --every 1s --for 20s --no-progress --out small/run";
         let child = rigel(&place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -179,7 +179,7 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
     })?;
     // Leave to destroy is given anew: much may have changed since.
     plan.destroy.clone_from(&args.destroy);
-    let target = target_again(&run, &begun_in(&plan.directory));
+    let target = target_again(&run.header, &begun_in(&plan.directory));
     let access = match &target {
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
             return Err(Error::asked("the server of this run was its own, and is gone with it", "begin another run"));
@@ -217,13 +217,13 @@ pub(super) fn begun_in(directory: &Path) -> PathBuf {
 
 /// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
 /// target itself; one that was not is made anew, as large as it was.
-pub(super) fn target_again(run: &Run, begun_in: &Path) -> Target {
-    match run.header.target.clone() {
+pub(super) fn target_again(header: &Header, begun_in: &Path) -> Target {
+    match header.target.clone() {
         Target::Paths { members, layout } => {
             Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
         }
         Target::Scratch { directory, keep, .. } => {
-            let members = &run.header.facts.members;
+            let members = &header.facts.members;
             let kept: Vec<PathBuf> = members
                 .iter()
                 .map(|member| begun_in.join(&member.path))
@@ -242,8 +242,7 @@ pub(super) fn target_again(run: &Run, begun_in: &Path) -> Target {
 }
 
 /// Points of one run are of one volume. A scratch file that was made anew is like the one before.
-pub(super) fn refuse_another_target(run: &Run, bench: &Bench) -> Result<(), Error> {
-    let header = &run.header;
+pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<(), Error> {
     let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
     match header.facts.difference(&bench.facts) {
         Some(difference) if !scratch => Err(Error::asked(
@@ -287,7 +286,7 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
     bench.findings.append(&mut job.findings);
     let Plan { search, seed, .. } = &job.plan;
     let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
-        refuse_another_target(&run, &bench)?;
+        refuse_another_target(&run.header, &bench)?;
         (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
     } else {
         // Which points there are is found out while measuring; every record says what was asked of it.

@@ -109,7 +109,7 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
     plan.prefix = begun_in.join(&plan.prefix);
     // Leave to destroy is given anew: much may have changed since.
     plan.destroy.clone_from(destroy);
-    let target = target_again(&run, &begun_in);
+    let target = target_again(&run.header, &begun_in);
     Ok(Job {
         plan,
         target,
@@ -180,7 +180,7 @@ fn prepare_and_measure(
         listen,
     )?;
     let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
-        refuse_another_target(&run, &bench)?;
+        refuse_another_target(&run.header, &bench)?;
         (journal, run.complete())
     } else {
         let points = bench.points.clone();

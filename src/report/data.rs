@@ -6,13 +6,13 @@ use crate::analyse::{
     Calibration, ClassSummary, CurveResult, ImportedSummary, Interval, LayersResult, PointSummary, summarise,
 };
 use crate::model::{Finding, Host, TargetFacts};
-use crate::record::journal::Run;
+use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What the JSON report holds. Fields are added, never renamed or taken away.
+/// With what every JSON report of a run begins: what was run, on what, with which versions.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+pub(super) struct Head<'a> {
     version: &'a str,
     started: &'a str,
     command: &'a [String],
@@ -20,6 +20,32 @@ struct Report<'a> {
     engine_about: &'a str,
     host: &'a Host,
     target: &'a TargetFacts,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(header: &'a Header) -> Self {
+        Self {
+            version: &header.version,
+            started: &header.started,
+            command: &header.command,
+            engine: &header.engine.name,
+            engine_about: &header.engine_about,
+            host: &header.host,
+            target: &header.facts,
+        }
+    }
+}
+
+/// A report as JSON, one document with a line break at its end.
+pub(super) fn document(report: &impl Serialize) -> String {
+    serde_json::to_string_pretty(report).expect("a report is made of maps with text keys") + "\n"
+}
+
+/// What the JSON report holds. Fields are added, never renamed or taken away.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
     points_planned: usize,
     points: Vec<PointSummary>,
     /// Of a run by `calibrate`: what it found.
@@ -57,13 +83,7 @@ pub fn json(run: &Run) -> String {
     let of_points = points.iter().flat_map(|point| &point.findings);
     let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
     let report = Report {
-        version: &header.version,
-        started: &header.started,
-        command: &header.command,
-        engine: &header.engine.name,
-        engine_about: &header.engine_about,
-        host: &header.host,
-        target: &header.facts,
+        head: Head::of(header),
         points_planned: header.points.len().max(points.len()),
         points,
         calibration,
@@ -72,9 +92,7 @@ pub fn json(run: &Run) -> String {
         imported: super::imported::of(run),
         findings,
     };
-    let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
-    text.push('\n');
-    text
+    document(&report)
 }
 
 /// The report of a run as csv: a head line, then a line for every class of every point. Columns are added at the end,

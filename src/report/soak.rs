@@ -3,12 +3,13 @@
 //! Goes in: rounds and what was found in them, from a soak's journal or from another tool's figures. What is not known
 //! of such figures, latencies for one, is left out.
 
+use super::data::{self, Head};
 use super::table;
 use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
     SeriesFigures, median,
 };
-use crate::model::{Finding, Host, Moment, Nanos, Target, TargetFacts};
+use crate::model::{Finding, Moment, Nanos, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::fmt::Write;
@@ -461,13 +462,8 @@ fn wrapped(text: &str, indent: usize) -> String {
 /// What the JSON report of a soak holds. Fields are added, never renamed or taken away.
 #[derive(Serialize)]
 struct Report<'a> {
-    version: &'a str,
-    started: &'a str,
-    command: &'a [String],
-    engine: &'a str,
-    engine_about: &'a str,
-    host: &'a Host,
-    target: &'a TargetFacts,
+    #[serde(flatten)]
+    head: Head<'a>,
     predictability: &'a Predictability,
     rounds: &'a [Round],
     findings: Vec<&'a Finding>,
@@ -477,20 +473,12 @@ struct Report<'a> {
 #[must_use]
 pub fn json(header: &Header, result: &SoakResult) -> String {
     let report = Report {
-        version: &header.version,
-        started: &header.started,
-        command: &header.command,
-        engine: &header.engine.name,
-        engine_about: &header.engine_about,
-        host: &header.host,
-        target: &header.facts,
+        head: Head::of(header),
         predictability: &result.found,
         rounds: &result.rounds,
         findings: header.findings.iter().chain(&result.findings).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&report).expect("a report is made of maps with text keys");
-    text.push('\n');
-    text
+    data::document(&report)
 }
 
 #[cfg(test)]

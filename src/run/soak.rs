@@ -180,9 +180,7 @@ impl Timetable {
             engine.wait_until(soak.request.due(soak.last + 1));
             return Self { clock: engine, then: None };
         }
-        let gone = clock::moment().since(soak.began);
-        let gone = Nanos::from_secs(u64::try_from(gone).unwrap_or(0));
-        Self { clock: Clock::real(), then: Some((clock::since_boot(), gone)) }
+        Self { clock: Clock::real(), then: Some((clock::since_boot(), clock::gone_since(soak.began))) }
     }
 
     fn is_virtual(&self) -> bool {

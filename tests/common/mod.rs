@@ -16,7 +16,7 @@ use rigel::workload::{content, rng::Rng};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard};
 
@@ -159,7 +159,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mounted device, unmounted at the end.
+/// A mounted filesystem, unmounted at the end.
 pub(crate) struct Mounted(pub(crate) PathBuf);
 
 impl Mounted {
@@ -167,6 +167,17 @@ impl Mounted {
         let point = place.0.join("mounted");
         std::fs::create_dir_all(&point).unwrap();
         need("mount", &[text(device), text(&point)]).map(|_| Self(point))
+    }
+
+    /// A small filesystem in memory, which is full soon, in the directory `small`.
+    pub(crate) fn in_memory(place: &Place, options: &str) -> Result<Self, Missing> {
+        let point = place.0.join("small");
+        std::fs::create_dir(&point).unwrap();
+        need("mount", &["-t", "tmpfs", "-o", options, "tmpfs", text(&point)]).map(|_| Self(point))
+    }
+
+    pub(crate) fn remount(&self, options: &str) -> Result<(), Missing> {
+        need("mount", &["-o", &format!("remount,{options}"), text(&self.0)]).map(drop)
     }
 }
 
@@ -194,6 +205,25 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
     entries.sort();
     entries
+}
+
+/// Waits until a process ends, and answers how it did and the most memory that it took, in bytes.
+pub(crate) fn peak_of(child: &mut Child) -> (ExitStatus, u64) {
+    let status = format!("/proc/{}/status", child.id());
+    let resident = || {
+        let status = std::fs::read_to_string(&status).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+    };
+    let mut peak = 0;
+    loop {
+        // The kernel keeps the peak; looking often is only not to miss the last of it.
+        peak = resident().unwrap_or(0).max(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status, peak * 1024);
+        }
+        wait(2);
+    }
 }
 
 /// Waits so many milliseconds.

@@ -4,7 +4,7 @@ use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target,
 use crate::cli::output::remark;
 use crate::cli::progress::{Progress, Way};
 use crate::clock;
-use crate::model::{Error, Moment, Nanos, Step, Target};
+use crate::model::{Error, Step, Target};
 use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::{Header, Journal, Run};
@@ -58,18 +58,18 @@ fn prepare_and_measure(
         return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
     };
     if let Some((_, run)) = &job.resumed {
-        let gone = run.header.started.parse::<Moment>().map_or(0, |began| clock::moment().since(began));
-        let is_over = !matches!(job.target, Target::Sim(_)) && Nanos::from_secs(gone.unsigned_abs()) >= request.lasting;
+        let gone = clock::gone_since(run.header.started.parse()?);
+        let is_over = !matches!(job.target, Target::Sim(_)) && gone >= request.lasting;
         if last >= request.rounds() || is_over {
             ended(&run.header, None);
             return Ok(());
         }
     }
     let made = ready(job, stop, &mut |event| tell(&event));
-    let (bench, mut journal, run) = if let Some((journal, run)) = job.resumed.take() {
+    let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
         let bench = match made {
             Ok(bench) => {
-                refuse_another_target(&run, &bench)?;
+                refuse_another_target(&run.header, &bench)?;
                 Some(bench)
             }
             // After a reboot the target may come up later than this.
@@ -78,27 +78,27 @@ fn prepare_and_measure(
                 None
             }
         };
-        (bench, journal, run)
+        (bench, journal, run.header)
     } else {
         let mut bench = made?;
         bench.findings.append(&mut job.findings);
         let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
         let journal = Journal::create(&job.directory, &header)?;
-        (Some(bench), journal, Run { header, points: Vec::new(), imported: Vec::new(), cut: false })
+        (Some(bench), journal, header)
     };
-    ended(&run.header, None);
-    let began: Moment = run.header.started.parse()?;
+    ended(&header, None);
+    let began = header.started.parse()?;
     let conductor = soak::Soak { request: &request, began, last, seed: job.plan.seed };
     let job = &*job;
     let mut again = |listen: &mut Listen| {
         let bench = ready(job, stop, listen)?;
-        refuse_another_target(&run, &bench)?;
+        refuse_another_target(&header, &bench)?;
         Ok(bench)
     };
     let mut listen = |event: Event| {
         tell(&event);
         if let Event::End(record) = event {
-            ended(&run.header, Some(record));
+            ended(&header, Some(record));
         }
     };
     conductor.measure(bench, &mut again, &mut journal, stop, &mut listen)
