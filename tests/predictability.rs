@@ -116,22 +116,30 @@ fn false_alarms(seeds: std::ops::Range<u64>, n: usize, noise: Noise, deviation: 
     seeds.filter_map(alarm).collect()
 }
 
-/// More of them by `RIGEL_SERIES=2000 cargo test --test predictability invented -- --nocapture`: then no more than one
-/// in a thousand.
+/// The series that a test makes of each kind: those numbered 0 and on, by which the method was tuned; or as many as
+/// `RIGEL_SERIES` says, from number `RIGEL_FIRST` on, by which it is judged.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let first = number("RIGEL_FIRST").unwrap_or(0);
+    first..first + number("RIGEL_SERIES").unwrap_or(few)
+}
+
+/// Of more series, no more than one in a thousand.
 #[test]
 fn nothing_is_invented_in_two_hundred_series_of_noise() {
-    let seeds: u64 = std::env::var("RIGEL_SERIES").map_or(200, |count| count.parse().unwrap());
     let (mut alarms, mut series) = (Vec::new(), 0);
     for noise in [Noise::Independent, Noise::Correlated, Noise::Heavy] {
         for n in [20, 96, 288] {
-            let of_these = false_alarms(0..seeds, n, noise, 0.03);
-            println!("{noise:?}, {n} rounds: {} of {seeds} series", of_these.len());
-            series += seeds;
+            let seeds = seeds(200);
+            let many = seeds.end - seeds.start;
+            let of_these = false_alarms(seeds, n, noise, 0.03);
+            println!("{noise:?}, {n} rounds: {} of {many} series", of_these.len());
+            series += many;
             alarms.extend(of_these);
         }
     }
-    let allowed = if seeds <= 200 { 0 } else { series / u64::from(FALSE_ALARMS_ONE_IN) };
-    assert!(alarms.len() as u64 <= allowed, "{}", alarms.join("\n"));
+    let allowed = series / u64::from(FALSE_ALARMS_ONE_IN);
+    assert!(alarms.len() as u64 <= if series > 1800 { allowed } else { 0 }, "{}", alarms.join("\n"));
 }
 
 /// What is said of the rate alone.
@@ -146,11 +154,12 @@ fn of_rate(found: &Predictability) -> Vec<(u32, f64)> {
 
 #[test]
 fn a_step_is_found_within_one_round_with_its_size() {
-    let (mut wrong, mut held) = (Vec::new(), 0);
+    let (mut wrong, mut held, mut all) = (Vec::new(), 0, 0);
     let cases = [(0.9, 0.02), (1.1, 0.02), (0.7, 0.02), (0.7, 0.05), (1.3, 0.05)];
     for (factor, deviation) in cases {
         for (n, at) in [(40, 20), (96, 20), (96, 90), (400, 133)] {
-            for seed in 0..20 {
+            for seed in seeds(20) {
+                all += 1;
                 let shape = |index: usize, _| if index >= at { f64::ln(factor) } else { 0.0 };
                 let rounds = series(seed, n, (Noise::Independent, deviation), shape);
                 let found = found(&rounds);
@@ -170,8 +179,10 @@ fn a_step_is_found_within_one_round_with_its_size() {
             }
         }
     }
-    println!("{held} of 400 intervals hold the size; {} wrong", wrong.len());
-    assert!(wrong.len() <= 4, "{}", wrong.join("\n"));
+    println!("{all} series: {} wrong; {held} intervals hold the size", wrong.len());
+    assert!(wrong.len() <= if all > 400 { all / 50 } else { 4 }, "{}", wrong.join("\n"));
+    // Twenty series in each case, and the same ones: they hold it less often by chance.
+    assert!(held * 100 >= 88 * all, "{held} of {all}");
 }
 
 #[test]
