@@ -416,15 +416,15 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
         points.iter().filter_map(known).filter(|(known, _)| known.is_finite() && *known > precision.get()).collect();
     wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (worst, at) = *wide.first()?;
+    let (asked, worst) = (percent(precision.get()), percent(worst));
+    let what = match wide.len() {
+        1 => format!("one point is known less well than the {asked} asked for: to {worst} ({at})"),
+        many => format!("{many} points are known less well than the {asked} asked for, the worst to {worst} ({at})"),
+    };
     Some(Finding {
         severity: Severity::Note,
         name: "precision".into(),
-        what: format!(
-            "{} of the points are known less well than the {} asked for, the worst to {} ({at})",
-            wide.len(),
-            percent(precision.get()),
-            percent(worst)
-        ),
+        what,
         cure: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
     })
 }
