@@ -314,7 +314,7 @@ fn the_error_budget_is_that_of_the_report() {
     let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,3ms"), (6, "sim:8,100us"), (9, "sim:8,100us")]);
     let rounds: Vec<Round> = rounds.into_iter().map(|(round, _)| round).collect();
     let About { objectives, share, .. } = about("sim:8,100us");
-    let terms = PredictabilityTerms { objectives, share, every_seconds: Some(60.0), planned: None };
+    let terms = PredictabilityTerms { objectives, share, every_seconds: Some(60.0), planned: None, is_open: false };
     let reported = predictability(&rounds, &terms).objectives[0].budget_used.unwrap();
     let exposed = value(&opened(&exposed), "rigel_error_budget_used_ratio", &[("objective", "p99<2ms")]).unwrap();
     assert!((reported - 4.0 / 7.0 / 0.25).abs() < 1e-9, "{reported}");

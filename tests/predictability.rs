@@ -344,6 +344,40 @@ fn what_went_wrong_is_said_first_and_is_not_predictable() {
     assert!(found.word == Word::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
 }
 
+/// Rounds of a load that is due at times of its own: throughput says what was asked for, response time what it was like.
+#[test]
+fn an_open_load_is_judged_by_its_response_time() {
+    let judged = |is_open, p99_us: &dyn Fn(f64, &mut Rng) -> f64| {
+        let mut rounds = series(5, 480, (Noise::Independent, 0.01), |_, _| 0.0);
+        let mut rng = Rng::new(6, 0);
+        for round in &mut rounds {
+            round.p99_us = Some(p99_us(round.begin.since(start()) as f64 / DAY, &mut rng));
+        }
+        let terms = PredictabilityTerms { share: 0.99, is_open, ..PredictabilityTerms::default() };
+        let found = predictability(&rounds, &terms);
+        (found.word, found.verdict)
+    };
+    let growing = |days: f64, rng: &mut Rng| 2000.0 * (0.25 * days + 0.05 * normal(rng)).exp();
+    let daily =
+        |days: f64, rng: &mut Rng| 2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp();
+    let scattered = |_: f64, rng: &mut Rng| 6000.0 * 5_f64.powf(rng.unit());
+    let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
+    let cases: [(&dyn Fn(f64, &mut Rng) -> f64, Word, &str, &str); 4] = [
+        (&growing, Word::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
+        (&daily, Word::Daily, "Predictable by the hour: p99 follows the day, +", "Predictable in throughput: "),
+        (&scattered, Word::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),
+        (&steady, Word::Steady, "Predictable in response time: 480 rounds", "Predictable: 480 rounds"),
+    ];
+    for (p99_us, word, open, closed) in cases {
+        let (said_word, said) = judged(true, p99_us);
+        assert!(said_word == word && said.starts_with(open) && !said.contains("But"), "{said_word:?}: {said}");
+        let (said_word, said) = judged(false, p99_us);
+        assert!(said_word == word && said.starts_with(closed), "{said_word:?}: {said}");
+        assert_eq!(said.contains(" But p99 "), word != Word::Steady, "{said}");
+        println!("{said}");
+    }
+}
+
 #[test]
 fn a_clock_that_was_set_back_is_noted_and_makes_no_negative_times() {
     let mut rounds = noise(60);
@@ -371,6 +405,7 @@ fn a_missed_round_stands_for_the_rounds_that_it_delayed() {
         share: 0.9,
         every_seconds: Some(QUARTER),
         planned: Some(30),
+        is_open: false,
     };
     let found = predictability(&rounds, &terms);
     let result = &found.objectives[0];
@@ -446,7 +481,7 @@ proptest! {
         };
         let rounds: Vec<Round> = figures.iter().enumerate().map(one).collect();
         let objectives = vec!["p99<2ms".parse().unwrap()];
-        let terms = PredictabilityTerms { objectives, share: 1.0, every_seconds: None, planned: Some(7) };
+        let terms = PredictabilityTerms { objectives, share: 1.0, every_seconds: None, planned: Some(7), is_open: false };
         let found = predictability(&rounds, &terms);
         prop_assert!(!found.verdict.is_empty() && !found.verdict.contains("NaN") && !found.verdict.contains("inf"));
         let result = &found.objectives[0];

@@ -27,6 +27,8 @@ pub struct PredictabilityTerms {
     pub every_seconds: Option<f64>,
     /// How many rounds were to take place; none where that is not known.
     pub planned: Option<u32>,
+    /// Operations were due at times of their own. Then throughput is what was asked for, and response time tells.
+    pub is_open: bool,
 }
 
 /// What a series of rounds says.
@@ -36,6 +38,8 @@ pub struct Predictability {
     pub word: Word,
     /// The verdict in a sentence or two.
     pub verdict: String,
+    /// What the verdict goes by: response time of an open load, where it is known, else throughput.
+    pub judged_by: Quantity,
     /// What went wrong so often that no figure of the other rounds makes up for it: rounds without a figure, failed
     /// operations, rounds in which nothing was done. In sentences, which the verdict begins with.
     pub troubles: Vec<String>,
@@ -79,7 +83,8 @@ pub enum Word {
     Stepped,
     /// It slowed down for a while, or has not come back since.
     Slowed,
-    /// It differs from round to round by more than 10 % without a pattern that was found.
+    /// It differs from round to round without a pattern that was found: throughput by more than 10 %, p99 by more than a
+    /// quarter.
     Erratic,
     /// Too many rounds could not be measured, operations failed, or nothing was done in some rounds; what was measured
     /// shows no other pattern.
@@ -223,15 +228,18 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         let known = counting.iter().filter_map(|round| Some((*round, known(value(round))?)));
         series_figures(&known.collect::<Vec<_>>())
     };
+    let p99_us = figures(|round| round.p99_us);
+    let tells = terms.is_open && p99_us.as_ref().is_some_and(|p99| p99.rounds >= VALUES_MIN);
     let mut found = Predictability {
         word: Word::TooFew,
         verdict: String::new(),
+        judged_by: if tells { Quantity::P99Us } else { Quantity::Rate },
         troubles: Vec::new(),
         rounds: counts(rounds, counting.len(), terms.planned),
         cut: cut_rounds(&counting),
         rate: figures(|round| round.rate),
         p50_us: figures(|round| round.p50_us),
-        p99_us: figures(|round| round.p99_us),
+        p99_us,
         changes: Vec::new(),
         trends: Vec::new(),
         daily: Vec::new(),

@@ -1,15 +1,19 @@
 //! The verdict on a series, in a word and in a sentence.
 
 use super::change_points::VALUES_MIN;
-use super::predictability::{ChangePoint, Predictability, Quantity, RoundCounts, Word};
+use super::episodes::Episode;
+use super::predictability::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, Word};
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
+use crate::model::Nanos;
 use std::fmt::Write;
 
 /// Variation beyond which rounds without a pattern are erratic.
 const ERRATIC: f64 = 0.10;
 /// Changes of the latency's tail that are left unsaid in the verdict: it is never as steady as the rate.
 const TAIL: f64 = 0.10;
+/// Deviation of the tail's logarithm beyond which rounds without a pattern are erratic.
+const ERRATIC_TAIL: f64 = 0.25;
 
 /// Share of the rounds without figures beyond which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
@@ -62,7 +66,7 @@ pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (Word, Str
         let text = format!("Too early to judge: {took}, and fewer than {VALUES_MIN} say little.");
         return (word_of(found, Word::TooFew), told_first(found, text) + &missed(found));
     }
-    let (word, text) = judged(found, rate, &took);
+    let (word, text) = judged(found, &took);
     (word_of(found, word), told_first(found, text) + &missed(found))
 }
 
@@ -79,78 +83,126 @@ fn told_first(found: &Predictability, text: String) -> String {
     if found.troubles.is_empty() { text } else { format!("{} {text}", found.troubles.join(" ")) }
 }
 
-fn judged(found: &Predictability, rate: &SeriesFigures, took: &str) -> (Word, String) {
-    let within = within(rate);
+fn judged(found: &Predictability, took: &str) -> (Word, String) {
     let worst = found.episodes.iter().max_by(|a, b| a.lost().total_cmp(&b.lost()));
     if let Some(worst) = worst {
-        let others = match found.episodes.len() - 1 {
-            0 => String::new(),
-            1 => " It slowed down once more.".into(),
-            more => format!(" It slowed down {more} more times."),
-        };
-        let end = worst.end.map_or("not back when the series ended".into(), |end| format!("back on {}", end.short()));
-        return (
-            Word::Slowed,
-            format!(
-                "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} a second: slow from {}, worst on {}, {end}.\
-             {others}",
-                worst.lost() * 100.0,
-                worst.usual,
-                worst.worst_rate,
-                worst.begin.short(),
-                worst.worst.short(),
-            ),
-        );
+        return (Word::Slowed, slowed(worst, found.episodes.len() - 1));
     }
-    if let Some(change) = greatest(found, Quantity::Rate, 0.0) {
-        return (Word::Stepped, format!("Not predictable: {}.{}", sentence(change), more(found, Quantity::Rate)));
+    let main = found.judged_by;
+    let other = if main == Quantity::Rate { Quantity::P99Us } else { Quantity::Rate };
+    let shape_of_main = shape(found, main);
+    let is_daily = |shape: &Option<Shape>| shape.as_ref().is_some_and(|shape| shape.word == Word::Daily);
+    // If both follow the day, one says so for both.
+    let but = shape(found, other).filter(|but| but.word != Word::Daily || !is_daily(&shape_of_main));
+    let but_text = but.as_ref().map_or_else(String::new, |but| format!(" But {}", but.text));
+    let untroubled = |text: &'static str| if found.troubles.is_empty() { text } else { "Of what was measured" };
+    let figures = figures(found, main);
+    let of_main = if main == Quantity::Rate { "" } else { "p99 of " };
+    let within = figures.map_or_else(String::new, |figures| format!("{of_main}{}", within(main, figures)));
+    match shape_of_main {
+        Some(Shape { word: Word::Daily, text }) => {
+            let text = text.trim_end_matches('.');
+            (Word::Daily, format!("{}: {text}; {took}.{but_text}", untroubled("Predictable by the hour")))
+        }
+        Some(Shape { word: Word::Erratic, .. }) => {
+            (Word::Erratic, format!("Not predictable: {took} differ without a pattern, {within}.{but_text}"))
+        }
+        Some(Shape { word: Word::Drifting, text }) => {
+            let text = text.trim_end_matches(" in all.");
+            (Word::Drifting, format!("Not predictable: {text} over {took}."))
+        }
+        Some(Shape { word, text }) => (word, format!("Not predictable: {text}")),
+        None => {
+            let opening = untroubled(match (main, but.is_some()) {
+                (Quantity::Rate, false) => "Predictable",
+                (Quantity::Rate, true) => "Predictable in throughput",
+                (Quantity::P99Us, _) => "Predictable in response time",
+            });
+            let word = but.map_or(Word::Steady, |but| but.word);
+            (word, format!("{opening}: {took}, {within}.{but_text}"))
+        }
     }
-    if let Some(trend) = found.trends.iter().find(|trend| trend.of == Quantity::Rate) {
+}
+
+/// The worst of the slowdowns, and how many there were besides.
+fn slowed(worst: &Episode, others: usize) -> String {
+    let others = match others {
+        0 => String::new(),
+        1 => " It slowed down once more.".into(),
+        more => format!(" It slowed down {more} more times."),
+    };
+    let end = worst.end.map_or("not back when the series ended".into(), |end| format!("back on {}", end.short()));
+    format!(
+        "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} a second: slow from {}, worst on {}, {end}.\
+         {others}",
+        worst.lost() * 100.0,
+        worst.usual,
+        worst.worst_rate,
+        worst.begin.short(),
+        worst.worst.short(),
+    )
+}
+
+/// What a quantity did other than hold its level, in a clause that begins with its name.
+struct Shape {
+    word: Word,
+    text: String,
+}
+
+/// What a quantity did that is worth a word; none if it held its level.
+fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
+    let figures = figures(found, of)?;
+    let least = if of == Quantity::Rate { 0.0 } else { TAIL };
+    if let Some(change) = greatest(found, of, least) {
+        return Some(Shape { word: Word::Stepped, text: format!("{}.{}", sentence(change), more(found, of)) });
+    }
+    if let Some(trend) = found.trends.iter().find(|trend| trend.of == of && trend.factor.ln().abs() >= least) {
         let way = if trend.factor < 1.0 { "falls" } else { "rises" };
-        return (
-            Word::Drifting,
-            format!(
-                "Not predictable: throughput {way} by {} a day, {} over {took}.",
-                percent((trend.factor_per_day - 1.0).abs()),
-                percent((trend.factor - 1.0).abs()),
-            ),
-        );
+        let (a_day, whole) = (percent((trend.factor_per_day - 1.0).abs()), percent((trend.factor - 1.0).abs()));
+        let text = format!("{} {way} by {a_day} a day, {whole} in all.", of.name());
+        return Some(Shape { word: Word::Drifting, text });
     }
-    let tail = greatest(found, Quantity::P99Us, TAIL);
-    let tail_text =
-        tail.map_or_else(String::new, |change| format!(" But {}.{}", sentence(change), more(found, Quantity::P99Us)));
-    if let Some(daily) = found.daily.iter().find(|daily| daily.of == Quantity::Rate) {
+    let swing = |daily: &DailyPattern| daily.peak_factor.ln().max(-daily.trough_factor.ln());
+    if let Some(daily) = found.daily.iter().find(|daily| daily.of == of && swing(daily) >= least) {
         let text = format!(
-            "{}: throughput follows the day, {} at about {:02}:00 and {} at about {:02}:00; {took}.",
-            if found.troubles.is_empty() { "Predictable by the hour" } else { "Of what was measured" },
+            "{} follows the day, {} at about {:02}:00 and {} at about {:02}:00.",
+            of.name(),
             signed(daily.peak_factor - 1.0),
             daily.peak_hour,
             signed(daily.trough_factor - 1.0),
             daily.trough_hour,
         );
-        return (Word::Daily, text + &tail_text);
+        return Some(Shape { word: Word::Daily, text });
     }
-    if rate.variation.is_some_and(|variation| variation > ERRATIC) {
-        let text = format!("Not predictable: {took} differ without a pattern, 95 % of them {within}.");
-        return (Word::Erratic, text + &tail_text);
-    }
-    let word = if tail.is_some() { Word::Stepped } else { Word::Steady };
-    let opening = match (found.troubles.is_empty(), tail.is_some()) {
-        (false, _) => "Of what was measured",
-        (true, true) => "Predictable in throughput",
-        (true, false) => "Predictable",
+    let is_erratic = match of {
+        Quantity::Rate => figures.variation.is_some_and(|variation| variation > ERRATIC),
+        // By where most rounds lie: a single stall says nothing of the others.
+        Quantity::P99Us => (figures.high / figures.low).ln() > 2.0 * 1.96 * ERRATIC_TAIL,
     };
-    let text = format!("{opening}: {took}, 95 % of them {within}.");
-    (word, text + &tail_text)
+    let text = || format!("{} differs from round to round without a pattern, {}.", of.name(), within(of, figures));
+    is_erratic.then(|| Shape { word: Word::Erratic, text: text() })
 }
 
-/// `within ±1.2 % of the median`: of 95 % of rounds. Of a median of 0 there is no share.
-fn within(rate: &SeriesFigures) -> String {
-    if rate.median <= 0.0 {
-        return format!("between {:.0} and {:.0} a second, and the median 0", rate.low, rate.high);
+fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
+    match of {
+        Quantity::Rate => found.rate.as_ref(),
+        Quantity::P99Us => found.p99_us.as_ref(),
     }
-    let share = (rate.high / rate.median - 1.0).max(1.0 - rate.low / rate.median);
-    format!("within ±{} of the median", percent(share))
+}
+
+/// Where most rounds lie: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms and 7.2ms`.
+fn within(of: Quantity, figures: &SeriesFigures) -> String {
+    let SeriesFigures { median, low, high, .. } = *figures;
+    if of == Quantity::P99Us {
+        let time = Nanos::from_micros_f64;
+        return format!("95 % of them between {} and {}", time(low), time(high));
+    }
+    // Of a median of 0 there is no share.
+    if median <= 0.0 {
+        return format!("95 % of them between {low:.0} and {high:.0} a second, and the median 0");
+    }
+    let share = (high / median - 1.0).max(1.0 - low / median);
+    format!("95 % of them within ±{} of the median", percent(share))
 }
 
 fn greatest(found: &Predictability, of: Quantity, least: f64) -> Option<&ChangePoint> {

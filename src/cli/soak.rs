@@ -240,6 +240,7 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
         share: request.share.get(),
         every_seconds: Some(request.every.as_secs_f64()),
         planned: Some(request.rounds()),
+        is_open: matches!(request.load, Load::Open { .. }),
     };
     let findings = order(&mut rounds).into_iter().collect();
     let found = predictability(&rounds, &terms);

@@ -524,7 +524,13 @@ mod tests {
 
     fn result(rounds: Vec<Round>, of: usize) -> SoakResult {
         let objectives = vec!["p99<2ms".parse().unwrap(), "p99<1ms".parse().unwrap()];
-        let terms = PredictabilityTerms { objectives, share: 0.4, every_seconds: Some(300.0), planned: Some(20_000) };
+        let terms = PredictabilityTerms {
+            objectives,
+            share: 0.4,
+            every_seconds: Some(300.0),
+            planned: Some(20_000),
+            is_open: false,
+        };
         let found = predictability(&rounds[..of], &terms);
         SoakResult { rounds, found, findings: Vec::new() }
     }
