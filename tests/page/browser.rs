@@ -220,6 +220,10 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
+        // It is let go by itself, or its children write their profile while that is being removed.
+        let order = json!({ "id": 0, "method": "Browser.close" });
+        let _ = self.orders.write_all(format!("{order}\0").as_bytes());
+        while self.said.recv_timeout(Duration::from_secs(10)).is_ok() {}
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
