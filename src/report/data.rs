@@ -3,7 +3,8 @@
 use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
-    Calibration, ClassSummary, CurveResult, ImportedSummary, Interval, LayersResult, PointSummary, summarise,
+    Calibration, ClassSummary, CurveResult, ImportedSummary, Interval, LayersResult, PointSummary, Predictability,
+    summarise,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -60,6 +61,9 @@ struct Report<'a> {
     /// Of a run by `import`: what other tools measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     imported: Vec<ImportedSummary>,
+    /// Of one imported series of a throughput: what it says of days, as of a soak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictability: Option<Predictability>,
     findings: Vec<Finding>,
 }
 
@@ -81,7 +85,9 @@ pub fn json(run: &Run) -> String {
     let of_run =
         of_layers.chain(of_calibration).chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
     let of_points = points.iter().flat_map(|point| &point.findings);
-    let findings = header.findings.iter().chain(of_run).chain(of_points).cloned().collect();
+    let series = super::imported::one_series(run);
+    let of_series = series.iter().flat_map(|one| &one.findings);
+    let findings = header.findings.iter().chain(of_run).chain(of_series).chain(of_points).cloned().collect();
     let report = Report {
         head: Head::of(header),
         points_planned: header.points.len().max(points.len()),
@@ -90,6 +96,7 @@ pub fn json(run: &Run) -> String {
         curve,
         layers,
         imported: super::imported::of(run),
+        predictability: series.map(|one| one.found),
         findings,
     };
     document(&report)

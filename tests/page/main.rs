@@ -1,28 +1,23 @@
 //! The HTML page in a browser: headless Chromium opens a page with every kind of block and drawing.
-//!
-//! A script that the test puts before the page's own keeps what goes wrong and, at the end, writes into the document
-//! what the browser made of the page; the test reads it from there.
 
+mod acts;
+mod browser;
+mod colours;
 #[path = "../common/mod.rs"]
 mod common;
 mod sample;
 
-use common::{Missing, Place, need, test, text};
+use browser::{Browser, PHONE};
+use common::test;
 use rigel::report::html::page::{Block, Page, Plot};
 use rigel::report::html::render;
 use serde_json::Value;
-use std::process::Command;
 
-/// Keeps errors and what is printed on the console; tells them with what was drawn, once charts had time to be.
-const WATCH: &str = r"<script>
-const wrong = [];
-addEventListener('error', (event) => wrong.push(String(event.message || event.target.outerHTML)), true);
-addEventListener('unhandledrejection', (event) => wrong.push(String(event.reason)));
-for (const kind of ['error', 'warn', 'log', 'info', 'debug']) console[kind] = (...said) => wrong.push(kind + ': ' + said.join(' '));
-window.alert = (said) => wrong.push('alert: ' + said);
-addEventListener('load', () => setTimeout(() => {
+/// What the browser made of a page.
+const MADE: &str = r"(() => {
   const painted = (canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean);
-  const figures = [...document.querySelectorAll('figure')].map((figure) => ({
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const figures = all('figure').map((figure) => ({
     id: figure.id,
     canvases: figure.querySelectorAll('canvas').length,
     painted: [...figure.querySelectorAll('canvas')].every(painted),
@@ -30,64 +25,20 @@ addEventListener('load', () => setTimeout(() => {
     empty: Boolean(figure.querySelector('.none-drawn')),
     rows: figure.querySelectorAll('details tbody tr').length,
   }));
-  const headings = [...document.querySelectorAll('h1, h2, h3, h4')].map((heading) => Number(heading.tagName[1]));
-  const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
-  const outside = [...document.querySelectorAll('[src], [href]')]
-    .map((one) => one.getAttribute('src') || one.getAttribute('href')).filter((url) => !/^(#|data:,$)/.test(url));
-  const headlines = [...document.querySelectorAll('[data-name][data-value]')].map((one) => [one.dataset.name, Number(one.dataset.value)]);
-  const told = {
-    wrong, figures, headings, outside, headlines, images: document.images.length,
+  const ids = all('[id]').map((one) => one.id);
+  return {
+    figures,
+    headings: all('h1, h2, h3, h4').map((heading) => Number(heading.tagName[1])),
+    outside: all('[src], [href]')
+      .map((one) => one.getAttribute('src') || one.getAttribute('href')).filter((url) => !/^(#|data:,$)/.test(url)),
+    headlines: all('[data-name][data-value]').map((one) => [one.dataset.name, Number(one.dataset.value)]),
+    images: document.images.length,
     twice: ids.filter((id, at) => ids.indexOf(id) !== at),
-    loaded: performance.getEntriesByType('resource').map((one) => one.name),
     wide: document.documentElement.scrollWidth - innerWidth,
-    title: document.title, last: document.querySelector('#names h2').textContent,
+    title: document.title,
+    last: document.querySelector('#names h2').textContent,
   };
-  const found = document.createElement('pre');
-  found.id = 'found';
-  found.textContent = btoa(unescape(encodeURIComponent(JSON.stringify(told))));
-  document.body.append(found);
-}, 300));
-</script>";
-
-/// What the browser says of the page at a width.
-fn opened(html: &str, width: u32) -> Result<Value, Missing> {
-    need("chromium", &["--version"])?;
-    let place = Place::new(&format!("page-{width}"));
-    let (file, profile) = (place.0.join("page.html"), place.0.join("profile"));
-    std::fs::write(&file, html.replacen("<head>", &format!("<head>{WATCH}"), 1)).unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync", "--dump-dom"])
-        .args(["--virtual-time-budget=20000", "--enable-logging=stderr", "--v=0"])
-        .arg(format!("--window-size={width},900"))
-        .arg(format!("--user-data-dir={}", text(&profile)))
-        .arg(format!("file://{}", text(&file)))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let console: Vec<_> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
-    assert!(console.is_empty(), "{}", console.join("\n"));
-    let document = String::from_utf8_lossy(&output.stdout);
-    let found = document.split_once("<pre id=\"found\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let Some((found, _)) = found else { panic!("the browser did not run the page: {said}") };
-    Ok(serde_json::from_slice(&decoded(found)).unwrap())
-}
-
-/// The bytes of base64, which no escaping of the document touches.
-fn decoded(text: &str) -> Vec<u8> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for byte in text.bytes() {
-        let Some(digit) = DIGITS.iter().position(|one| *one == byte) else { continue };
-        bits = bits << 6 | u32::try_from(digit).unwrap();
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    bytes
-}
+})()";
 
 /// Every drawing of a page, by the id of its figure.
 fn plots(page: &Page) -> Vec<(String, &Plot)> {
@@ -109,9 +60,11 @@ fn plots(page: &Page) -> Vec<(String, &Plot)> {
 fn a_browser_draws_every_chart_and_finds_nothing_wrong() {
     test("a_browser_draws_every_chart_and_finds_nothing_wrong", || {
         let page = sample::page();
-        for width in [1280, 500] {
-            let found = opened(&render(&page), width)?;
-            for nothing in ["wrong", "outside", "twice", "loaded"] {
+        for width in [1280, PHONE] {
+            let mut browser = Browser::open(&format!("whole-{width}"), &render(&page), width)?;
+            let found = browser.drawn(MADE);
+            browser.nothing_wrong();
+            for nothing in ["outside", "twice"] {
                 assert_eq!(found[nothing], serde_json::json!([]), "{nothing} at {width}");
             }
             assert_eq!(found["images"], 0);

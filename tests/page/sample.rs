@@ -118,6 +118,7 @@ fn matrix() -> Section {
         columns: columns.clone(),
         y_label: "outstanding large I/Os".into(),
         rows: rows.clone(),
+        downward: false,
         values: (0..6)
             .map(|row| (0..10).map(|column| value(row, column).map(|value| value * scale)).collect())
             .collect(),
@@ -143,7 +144,8 @@ fn matrix() -> Section {
         x_label: "seconds".into(),
         columns: (0..240).map(|second| (second * 5).to_string()).collect(),
         y_label: "latency".into(),
-        rows: (0..18).map(|class| format!("{} µs", 50 << (class / 2))).collect(),
+        downward: false,
+        rows: (0..18).map(|class| format!("{:.0} µs", 50.0 * 2f64.powf(f64::from(class) / 2.0))).collect(),
         values: (0..18).map(|class| (0..240).map(|second| cell(second, class)).collect()).collect(),
         unit: Unit::Number,
         label: "operations".into(),
@@ -302,13 +304,18 @@ fn soak() -> Section {
 }
 
 fn tables() -> Section {
-    let columns = vec![
-        Column { name: "point".into(), is_number: false },
-        Column { name: "IOPS".into(), is_number: true },
-        Column { name: "p99".into(), is_number: true },
-    ];
+    // As wide as real ones, which paper must hold.
+    let quantiles = ["mean (95 %)", "p50 (95 %)", "p90 (95 %)", "p99 (95 %)", "p99.9 (95 %)"];
+    let number = |name: &str| Column { name: name.into(), is_number: true };
+    let point = Column { name: "point".into(), is_number: false };
+    let columns: Vec<Column> =
+        std::iter::once(point).chain([number("IOPS")]).chain(quantiles.map(number)).chain([number("max")]).collect();
     let rows = (1..=12).map(|depth| {
-        vec![format!("random reads, depth {depth}"), (depth * 6500).to_string(), format!("{} µs", depth * 140)]
+        let time = format!("{} µs", depth * 140);
+        let interval = format!("{time} ({} to {} µs)", depth * 131, depth * 149);
+        let name = format!("random reads, depth {depth}");
+        let intervals = quantiles.map(|_| interval.clone());
+        [name, (depth * 6500).to_string()].into_iter().chain(intervals).chain([time]).collect()
     });
     let rows: Vec<_> = rows.collect();
     let open = Table { caption: "Points".into(), columns: columns.clone(), rows: rows[..4].to_vec(), folded: false };

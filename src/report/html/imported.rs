@@ -21,14 +21,13 @@ pub(super) fn page(run: &Run, mut page: Page) -> Page {
     let found = imported::of(run);
     let loads: Vec<&LoadFigures> = found.iter().flat_map(|one| &one.loads).collect();
     let series: Vec<&SeriesSummary> = found.iter().flat_map(|one| &one.series).collect();
-    let best = loads
-        .iter()
-        .filter(|load| load.iops.is_some())
-        .max_by(|one, other| one.iops.unwrap_or_default().total_cmp(&other.iops.unwrap_or_default()));
-    let tools: Vec<String> = found.iter().map(tool).collect();
-    page.answer = Answer { tone: Tone::Plain, sentence: sentence(&tools.join(", "), &loads, best.copied(), &series) };
-    if let Some(best) = best {
-        page.figures = headlines(best);
+    let best = best(&found);
+    let mut tools: Vec<String> = found.iter().map(tool).collect();
+    tools.dedup();
+    let of_best = best.as_ref().map(|(_, load)| *load);
+    page.answer = Answer { tone: Tone::Plain, sentence: sentence(&tools.join(", "), &loads, of_best, &series) };
+    if let Some((place, load)) = best {
+        page.figures = headlines(&place, load);
     }
     page.sections.extend(curve(&loads));
     page.sections.extend(distributions(run));
@@ -58,15 +57,25 @@ fn tool(found: &ImportedSummary) -> String {
     found.version.as_ref().map_or_else(|| found.tool.clone(), |version| format!("{} {version}", found.tool))
 }
 
+/// The load with the most IOPS, and its place in the JSON report.
+fn best(found: &[ImportedSummary]) -> Option<(String, &LoadFigures)> {
+    let places = found.iter().enumerate().flat_map(|(file, one)| {
+        let place = move |at| format!("imported.{file}.loads.{at}");
+        one.loads.iter().enumerate().map(move |(at, load)| (place(at), load))
+    });
+    let told = places.filter_map(|(place, load)| Some((load.iops?, place, load)));
+    told.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, load)| (place, load))
+}
+
 fn sentence(tools: &str, loads: &[&LoadFigures], best: Option<&LoadFigures>, series: &[&SeriesSummary]) -> String {
     if let Some((best, iops)) = best.and_then(|best| Some((best, best.iops?))) {
         let p99 = best.p99_us.map_or_else(String::new, |p99| format!(", p99 {}", words::time(p99)));
         return format!(
-            "{tools} tells of {} load{}: the most is {} {} a second at {}{p99}. How sure that is it does not tell.",
+            "{tools} tells of {} load{}: the most is {} {}s a second at {}{p99}. How sure that is it does not tell.",
             loads.len(),
             if loads.len() == 1 { "" } else { "s" },
             words::count(iops),
-            if best.kind == "mixed" { "operations" } else { &best.kind },
+            if best.kind == "mixed" { "operation" } else { &best.kind },
             best.load
         );
     }
@@ -74,17 +83,19 @@ fn sentence(tools: &str, loads: &[&LoadFigures], best: Option<&LoadFigures>, ser
     format!("{tools} tells of {} series with {}.", series.len(), words::samples(samples))
 }
 
-fn headlines(best: &LoadFigures) -> Vec<super::page::Headline> {
+/// The figures of a load, named by its place in the JSON report.
+fn headlines(place: &str, best: &LoadFigures) -> Vec<super::page::Headline> {
     let plain = |value| Estimate { value, interval: None };
     let at = format!("{}, {}", best.label, best.load);
+    let name = |figure: &str| format!("{place}.{figure}");
     [
-        best.iops.map(|iops| words::rate("iops", "most IOPS", plain(iops), at.clone())),
+        best.iops.map(|iops| words::rate(&name("iops"), "most IOPS", plain(iops), at.clone())),
         best.mib_per_s.map(|mib| {
             let value = format!("{} MiB/s", words::count(mib));
-            words::headline("mib_per_s", "throughput there", mib, value, String::new(), at.clone())
+            words::headline(&name("mib_per_s"), "throughput there", mib, value, String::new(), at.clone())
         }),
-        best.p50_us.map(|p50| words::latency("p50_us", "p50 there", plain(p50), at.clone())),
-        best.p99_us.map(|p99| words::latency("p99_us", "p99 there", plain(p99), at.clone())),
+        best.p50_us.map(|p50| words::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
+        best.p99_us.map(|p99| words::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
     ]
     .into_iter()
     .flatten()

@@ -120,7 +120,7 @@ fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {
 fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
-    let mut blocks: Vec<Block> = throughput::beside([drawn(found), cpu(found)]).into_iter().collect();
+    let mut blocks: Vec<Block> = throughput::beside([drawn(run, found), cpu(run, found)]).into_iter().collect();
     for table in &found.tables {
         blocks.push(Block::Table(figures_table(run, table)));
         let steps = table.steps.iter().map(|step| step_row(step, table)).collect();
@@ -147,7 +147,8 @@ fn place(layer: Layer) -> f64 {
     Layer::ALL.iter().position(|known| *known == layer).map_or(0.0, |at| (at + 1) as f64)
 }
 
-fn drawn(found: &LayersResult) -> Option<super::page::Chart> {
+fn drawn(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
+    let asynchronous = layers::asynchronous(run);
     let series: Vec<Series> = found
         .tables
         .iter()
@@ -161,17 +162,18 @@ fn drawn(found: &LayersResult) -> Option<super::page::Chart> {
                 .iter()
                 .map(|figures| figures.blocks_per_s.interval.map(|Interval { low, high }| (low, high)))
                 .collect(),
-            labels: table.layers.iter().map(|figures| layers::name(figures, "asynchronous")).collect(),
+            labels: table.layers.iter().map(|figures| layers::name(figures, &asynchronous)).collect(),
             ..Series::default()
         })
         .collect();
     over_layers("layers-blocks", "Blocks a second", "blocks/s", Unit::PerSecond, series)
 }
 
-fn cpu(found: &LayersResult) -> Option<super::page::Chart> {
+fn cpu(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
+    let asynchronous = layers::asynchronous(run);
     let table = widest(found)?.1;
     let x: Vec<f64> = table.layers.iter().map(|figures| place(figures.layer)).collect();
-    let labels: Vec<String> = table.layers.iter().map(|figures| layers::name(figures, "asynchronous")).collect();
+    let labels: Vec<String> = table.layers.iter().map(|figures| layers::name(figures, &asynchronous)).collect();
     let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {
         name: name.into(),
         shape: Shape::Bars,
@@ -191,13 +193,12 @@ fn cpu(found: &LayersResult) -> Option<super::page::Chart> {
 
 fn over_layers(id: &str, title: &str, label: &str, unit: Unit, series: Vec<Series>) -> Option<super::page::Chart> {
     let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    let figure = |value: f64| if unit == Unit::Microseconds { words::time(value) } else { words::count(value) };
     let described: Vec<String> = series
         .iter()
-        .flat_map(|series| series.labels.iter().zip(&series.y).map(move |(label, value)| (series, label, value)))
-        .map(|(series, label, value)| {
-            let value = value.unwrap_or(0.0);
-            let value = if unit == Unit::Microseconds { words::time(value) } else { words::count(value) };
-            format!("{label}, {}: {value}", series.name)
+        .map(|series| {
+            let figures: Vec<String> = series.y.iter().flatten().map(|value| figure(*value)).collect();
+            format!("{} {}", series.name, figures.join(", "))
         })
         .collect();
     let last = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
@@ -211,7 +212,8 @@ fn over_layers(id: &str, title: &str, label: &str, unit: Unit, series: Vec<Serie
         series,
         ..Lines::default()
     };
-    (most > 0.0).then(|| throughput::chart(id, title, described.join("; ") + ".", Plot::Lines(lines)))
+    (most > 0.0)
+        .then(|| throughput::chart(id, title, format!("Layer by layer: {}.", described.join("; ")), Plot::Lines(lines)))
 }
 
 fn figures_table(run: &Run, table: &LayerTable) -> super::page::Table {
@@ -235,7 +237,7 @@ fn figures_table(run: &Run, table: &LayerTable) -> super::page::Table {
                 known(figures.cpu_s_per_million, 1),
                 known(Some(figures.client_cpu_us), 1),
                 known(figures.server_cpu_us, 1),
-                known(figures.blocks_per_cpu_s, 0),
+                figures.blocks_per_cpu_s.map_or_else(|| "-".into(), words::count),
             ]
         })
         .collect();

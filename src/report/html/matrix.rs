@@ -246,6 +246,7 @@ fn field(
     let heat = Heat {
         x_label: "small I/Os outstanding".into(),
         y_label: "large I/Os outstanding".into(),
+        downward: false,
         values: rows.iter().map(|large| columns.iter().map(|small| value(*small, *large)).collect()).collect(),
         range: None,
         written: columns.len() <= WRITTEN_MAX && rows.len() <= WRITTEN_MAX,

@@ -259,6 +259,8 @@ pub struct Heat {
     pub y_label: String,
     /// The head of each row, from bottom to top.
     pub rows: Vec<String>,
+    /// What the rows are grows downward: the first day of a calendar stands at the top.
+    pub downward: bool,
     /// By row, then by column; none where nothing was measured.
     pub values: Vec<Vec<Option<f64>>>,
     /// The unit of the values.

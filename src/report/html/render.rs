@@ -127,7 +127,10 @@ fn block(block: &Block) -> String {
         Block::Findings(findings) => list(findings),
         Block::Text(text) => format!("<p>{}</p>\n", escape::prose(text)),
         Block::Code(code) => {
-            format!("<div class=\"code\"><pre tabindex=\"0\"><code>{}</code></pre></div>\n", escape::html(code))
+            format!(
+                "<div class=\"code\"><pre tabindex=\"0\" role=\"region\" aria-label=\"Text to copy\"><code>{}</code></pre></div>\n",
+                escape::html(code)
+            )
         }
         Block::Beside(blocks) => {
             let inside: Vec<String> = blocks.iter().map(self::block).collect();
@@ -192,13 +195,18 @@ fn table(table: &Table, captioned: bool) -> String {
     for row in &table.rows {
         html += "<tr>";
         for (index, text) in row.iter().enumerate() {
-            let text = escape::html(text);
+            let text = escape::html(&if table.columns[index].is_number { unbroken(text) } else { text.clone() });
             let (tag, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
             let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
         }
         html += "</tr>\n";
     }
     html + "</tbody></table></div>\n"
+}
+
+/// A figure that keeps its unit beside it; its interval may go to the next line.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}").replace("\u{a0}(", " (").replace("\u{a0}[", " [").replace("\u{a0}±", " ±")
 }
 
 fn figure(chart: &Chart) -> String {
@@ -238,8 +246,9 @@ fn figure(chart: &Chart) -> String {
 
 fn written(of: &super::page::Heat) -> String {
     format!(
-        "<p class=\"axis\">{} ↑</p>{}<p class=\"axis across\">{} →</p>{}",
+        "<p class=\"axis\">{} {}</p>{}<p class=\"axis across\">{} →</p>{}",
         escape::html(&of.y_label),
+        if of.downward { "↓" } else { "↑" },
         heat::grid(of),
         escape::html(&of.x_label),
         heat::legend(of)

@@ -44,7 +44,8 @@ fn workload(header: &Header) -> String {
     let Some(Search::Soak(request)) = Search::of(&header.plan) else { return String::new() };
     let round = match request.work {
         Some(work) => {
-            format!("rounds of {} operations, {} at the most", words::count(work as f64), request.limit.exact())
+            let limit = words::lasting(request.limit);
+            format!("rounds of {} operations, {limit} at the most", words::count(work as f64))
         }
         None => "rounds that follow on each other".into(),
     };
@@ -52,16 +53,18 @@ fn workload(header: &Header) -> String {
         Load::Closed { depth } => format!("{depth} outstanding"),
         Load::Open { rate, .. } => format!("{} a second at random times", words::count(rate)),
     };
-    let what = match request.sql {
-        Some(terms) => crate::report::sql::work_line(&terms.work),
-        None => format!(
-            "I/O of {}, {} of it writes, {}",
-            Bytes(request.length.into()),
-            words::percent(request.mix.writes.get()),
-            request.pattern
-        ),
+    let size = Bytes(request.length.into());
+    let what = match (request.sql, request.mix.writes.get()) {
+        (Some(terms), _) => crate::report::sql::work_line(&terms.work),
+        (None, 0.0) => format!("reads of {size}, {}", request.pattern),
+        (None, 1.0) => format!("writes of {size}, {}", request.pattern),
+        (None, writes) => format!("I/O of {size}, {} of it writes, {}", words::percent(writes), request.pattern),
     };
-    format!("{what}; {load}; {round}, one every {}, for {}", request.every.exact(), request.lasting.exact())
+    format!(
+        "{what}; {load}; {round}, one every {}, for {}",
+        words::lasting(request.every),
+        words::lasting(request.lasting)
+    )
 }
 
 /// What a series says, whoever made it; title, heading and what was run are the caller's.
@@ -245,8 +248,9 @@ fn timeline(result: &SoakResult) -> Option<Section> {
         return None;
     }
     mark(&mut panels, found);
-    let description =
-        format!("Throughput, response times and the host over {} rounds. {}", rounds.len(), found.verdict);
+    let shown: Vec<&str> = panels.iter().map(|lines| lines.y.label.as_str()).collect();
+    let shown = words::capital(&shown.join(", "));
+    let description = format!("{shown} of {} rounds. {}", rounds.len(), found.verdict);
     let chart = Chart {
         id: "timeline-chart".into(),
         title: "Rounds over time".into(),
@@ -322,6 +326,7 @@ fn calendar(rounds: &[Round]) -> Option<Section> {
             x_label: "hour of the day".into(),
             columns: (0..24).map(|hour| format!("{hour:02}")).collect(),
             y_label: "day".into(),
+            downward: true,
             rows: days.iter().map(|day| day[0].begin.date()).collect(),
             values,
             unit,

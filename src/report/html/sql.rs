@@ -183,7 +183,9 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
     let mut rows = vec![vec!["operations".into(), String::new(), words::count(sql.operations_per_s)]];
     let mut count = |name: &str, figure: Option<Figure>| {
         if let Some(figure) = figure {
-            rows.push(vec![name.into(), format!("{:.2}", figure.per_operation), words::count(figure.per_s)]);
+            let each = figure.per_operation;
+            let each = if each < 1000.0 { format!("{each:.2}") } else { words::count(each) };
+            rows.push(vec![name.into(), each, words::count(figure.per_s)]);
         }
     };
     count("blocks visited", Some(sql.visited));

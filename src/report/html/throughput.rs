@@ -149,7 +149,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
         marks.push(Mark { at, label: format!("bound {bound}"), tone: Tone::Bad, ..Mark::default() });
     }
     if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
-        let label = if bound.is_some() { "greatest rate within it" } else { "greatest rate that was met" };
+        let label = if bound.is_some() { "greatest rate within the bound" } else { "greatest rate that was met" };
         marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Tone::Good, ..Mark::default() });
     }
     marks

@@ -108,6 +108,14 @@ pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -
     headline(name, label, figure.value, time(figure.value), from_to(figure.interval), note)
 }
 
+/// A time that was asked for: `7 days`, `15 min`, `90 s`.
+pub(super) fn lasting(time: Nanos) -> String {
+    let seconds = time.as_secs_f64();
+    let units = [(86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
+    let whole = units.iter().find(|(size, _)| seconds > 0.0 && seconds % size == 0.0);
+    whole.map_or_else(|| time.exact(), |(size, name)| format!("{} {name}", seconds / size))
+}
+
 /// Anything in large type.
 pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, interval: String, note: String) -> Headline {
     Headline { name: name.into(), label: label.into(), value, interval, note, exact }

@@ -50,7 +50,9 @@ const ticks = (axis, low, high, most) => {
   if (axis.unit === 'nines') {
     const nines = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7, 8, 9];
     const crowded = (high - low) / most > 0.3;
-    return nines.filter((value) => value >= low - 1e-9 && value <= high + 1e-9 && !(crowded && value === 0));
+    const each = Math.ceil(((high - low) / most) * 0.8);
+    const apart = (value) => (value <= 1 ? !(crowded && value === 0) : (value - 1) % each === 0);
+    return nines.filter((value) => value >= low - 1e-9 && value <= high + 1e-9 && apart(value));
   }
   const decades = Math.log10(high / low);
   if (!axis.log || decades < 0.8) return multiples(low, high, roundStep(high - low, most, axis.unit));

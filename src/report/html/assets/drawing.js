@@ -33,12 +33,12 @@ const ratio = () => window.devicePixelRatio || 1;
 const placeX = (u, value) => u.valToPos(value, 'x', true);
 const placeY = (u, value, scale) => u.valToPos(value, scale, true);
 
-/** Does something with the pen, kept inside the plot. */
-const inside = (u, work) => {
+/** Does something with the pen, kept inside the plot, or so far outside. */
+const inside = (u, work, room = 0) => {
   const { ctx: pen, bbox } = u;
   pen.save();
   pen.beginPath();
-  pen.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  pen.rect(bbox.left - room, bbox.top - room, bbox.width + 2 * room, bbox.height + 2 * room);
   pen.clip();
   work(pen, bbox);
   pen.restore();
@@ -137,10 +137,18 @@ const drawAbove = (u, panel) => {
       if (!one.on) continue;
       const sparse = few(u, one) || one.shape === 'points';
       if (one.low && sparse) drawWhiskers(u, pen, one);
-      if (one.shape === 'points' || (one.shape === 'line' && sparse)) drawMarkers(u, pen, one);
     }
     for (const mark of panel.marks) drawMark(u, pen, bbox, mark);
   });
+  // The first and the last one stand on the edge, and are drawn whole.
+  inside(
+    u,
+    (pen) => {
+      for (const one of panel.series)
+        if (one.on && (one.shape === 'points' || (one.shape === 'line' && few(u, one)))) drawMarkers(u, pen, one);
+    },
+    6 * ratio(),
+  );
   writeMarks(u, panel);
 };
 

@@ -44,7 +44,7 @@ const heatChart = (figure, data) => {
   tip.setAttribute('role', 'status');
   tip.hidden = true;
   const across = element('div', 'labels across', '', element('span', '', `${data.x} →`));
-  plot.append(element('div', 'labels', '', element('span', '', `↑ ${data.y}`)), canvas, across);
+  plot.append(element('div', 'labels', '', element('span', '', `${data.downward ? '↓' : '↑'} ${data.y}`)), canvas, across);
   plot.after(tip);
   let [area, cell] = [null, null];
 

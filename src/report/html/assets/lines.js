@@ -57,8 +57,8 @@ const optionsOf = (chart, panel, last, width, height) => {
     distr: axis.log ? 3 : 1,
     range: (u) => vertical(panel, key, u.series[0].min, u.series[0].max),
   });
-  // What is in view changes by zooming alone: uPlot would round a logarithmic axis to whole decades.
-  const kept = (u) => (u.scales.x.min == null ? chart.full : [u.scales.x.min, u.scales.x.max]);
+  // What is in view is the chart's to say: uPlot would round a logarithmic axis to whole decades.
+  const kept = () => chart.view;
   const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: kept }, y: scaleOf(panel.y, 'y') };
   if (panel.right) scales.right = scaleOf(panel.right, 'right');
   const right = panel.right ? 0 : chart.anyRight ? side(width) : 24;
@@ -159,24 +159,50 @@ const axesChart = (figure, data) => {
   const chart = {
     id: figure.id,
     panels,
-    full,
+    view: full,
     anyRight: panels.some((panel) => panel.right),
     /** What was dragged over comes to fill every panel. */
     selected(u) {
       const { left, width } = u.select;
       if (u !== active || width < 4) return;
-      const view = { min: u.posToVal(left, 'x'), max: u.posToVal(left + width, 'x') };
-      for (const other of plots) {
-        other.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        other.setScale('x', { ...view });
-      }
+      const view = [left, left + width].map((at) => u.posToVal(at, 'x'));
+      for (const other of plots) other.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      show(view);
     },
-    reset() {
-      for (const u of plots) u.setScale('x', { min: full[0], max: full[1] });
-    },
+    reset: () => show(full),
     pointed(u) {
       if (u === active) requestAnimationFrame(() => u === active && tell());
     },
+  };
+
+  const whole = element('button', '', 'Show all');
+  whole.type = 'button';
+  whole.hidden = true;
+  whole.addEventListener('click', () => {
+    chart.reset();
+    plot.focus({ preventScroll: true });
+  });
+
+  /** Shows a part of the horizontal axis in every panel. */
+  const show = (view) => {
+    chart.view = view;
+    plots.forEach(draw);
+    whole.hidden = view[0] <= full[0] && view[1] >= full[1];
+  };
+  const draw = (u) => u.setScale('x', { min: chart.view[0], max: chart.view[1] });
+  // Fingers and keys stretch the axis as it is drawn.
+  const [drawn, value] = panels[0].x.log ? [Math.log10, (at) => 10 ** at] : [(at) => at, (at) => at];
+  const [least, most] = full.map(drawn);
+  /** The ends of what is in view, as drawn. */
+  const ends = () => chart.view.map(drawn);
+  /** Shows what lies between two places of the axis as drawn, moved to where there is something. */
+  const stretch = (low, high) => {
+    const span = high - low;
+    if (!(span > (most - least) * 1e-4)) return;
+    tip.hidden = true;
+    if (span >= most - least) return chart.reset();
+    const from = Math.max(least, Math.min(low, most - span));
+    show([from, from + span].map(value));
   };
 
   /** Says what is at the cursor. */
@@ -230,19 +256,16 @@ const axesChart = (figure, data) => {
     ]);
     return columns.length ? uPlot.join(columns) : [[]];
   };
-  const viewed = () =>
-    plots[0] ? { min: plots[0].scales.x.min, max: plots[0].scales.x.max } : { min: full[0], max: full[1] };
   const toggle = (index, one) => {
     one.on = !one.on;
     stack(panels[index]);
     plots[index].setData(dataOf(panels[index]), false);
     plots[index].setSeries(one.index + 1, { show: one.on });
-    plots[index].setScale('x', viewed());
+    draw(plots[index]);
   };
   const build = () => {
     const width = Math.floor(plot.clientWidth);
     if (!width) return;
-    const view = viewed();
     plots.forEach((u) => u.destroy());
     plot.replaceChildren();
     plots = panels.map((panel, index) => {
@@ -255,23 +278,26 @@ const axesChart = (figure, data) => {
       box.setAttribute('aria-label', `${plot.getAttribute('aria-label')} ${panel.y.label}`);
       plot.append(labels, box);
       const marks = markRows(panel) * MARK_ROW;
-      const height = (several ? 118 : width < 500 ? 230 : printing() ? 250 : 290) + marks + (last ? 24 : 8);
+      const height = (several ? 118 : width < 500 ? 230 : printing() ? 210 : 290) + marks + (last ? 24 : 8);
       const u = new uPlot(optionsOf(chart, panel, last, width, height), dataOf(panel), box);
       u.over.addEventListener('mouseenter', () => (active = u));
       u.over.addEventListener('mouseleave', () => {
         if (active === u) active = null;
         tip.hidden = true;
       });
-      u.setScale('x', view);
       return u;
     });
-    plot.append(element('div', 'labels across', '', element('span', '', horizontalLabel(panels[0].x, full))));
+    plot.append(element('div', 'labels across', '', whole, element('span', '', horizontalLabel(panels[0].x, full))));
   };
   const bands = panels.some((panel) => panel.series.some((one) => one.low));
   const hints = [];
   if (bands) hints.push('Whiskers and bands are 95 % intervals.');
   if (!document.querySelector('.hint.zoom'))
-    hints.push('Drag to zoom in, double-click to see all again; arrow keys walk along.');
+    hints.push(
+      matchMedia('(pointer: coarse)').matches
+        ? 'Two fingers zoom in and move; a tap tells the figures.'
+        : 'Drag to zoom in, double-click to see all again; arrow keys walk along, + and - zoom.',
+    );
   plot.after(tip);
   if (hints.length) tip.after(element('p', hints.length > bands ? 'hint zoom' : 'hint', hints.join(' ')));
   plot.setAttribute('role', 'group');
@@ -284,11 +310,45 @@ const axesChart = (figure, data) => {
       return;
     }
     const xs = active.data[0];
-    const now = active.cursor.idx ?? (step > 0 ? -1 : xs.length);
-    const next = Math.min(xs.length - 1, Math.max(0, now + step));
+    const [min, max] = chart.view;
+    const [first, last] = [xs.findIndex((x) => x >= min), xs.findLastIndex((x) => x <= max)];
+    const now = active.cursor.idx ?? (step > 0 ? first - 1 : last + 1);
+    const next = Math.min(last, Math.max(first, now + step));
     active.setCursor({ left: active.valToPos(xs[next], 'x'), top: 10 });
   });
+  plot.addEventListener('keydown', (event) => {
+    const factor = { '+': 0.5, '=': 0.5, '-': 2 }[event.key];
+    if (!factor || event.ctrlKey || event.metaKey) return;
+    const [low, high] = ends();
+    const at = active?.cursor.left >= 0 ? drawn(active.posToVal(active.cursor.left, 'x')) : (low + high) / 2;
+    stretch(at - (at - low) * factor, at + (high - at) * factor);
+  });
+  pinching(plot, ends, stretch);
   return { build, plot };
+};
+
+/** Lets two fingers stretch and move what is in view: what lay below them stays there. One scrolls the page. */
+const pinching = (plot, ends, stretch) => {
+  let held = null;
+  const fingers = (event) => {
+    const box = plot.querySelector('.u-over').getBoundingClientRect();
+    return [...event.touches].map((finger) => (finger.clientX - box.left) / box.width);
+  };
+  plot.addEventListener('touchstart', (event) => {
+    const [low, high] = ends();
+    held = event.touches.length === 2 ? fingers(event).map((at) => low + at * (high - low)) : null;
+  });
+  plot.addEventListener(
+    'touchmove',
+    (event) => {
+      if (!held || event.touches.length !== 2) return;
+      event.preventDefault();
+      const [one, other] = fingers(event);
+      const span = (held[1] - held[0]) / (other - one);
+      stretch(held[0] - one * span, held[0] + (1 - one) * span);
+    },
+    { passive: false },
+  );
 };
 
 /** The label below the horizontal axis; of moments, with the day. */

@@ -121,6 +121,7 @@ fn field(heat: &Heat) -> Value {
         "y": heat.y_label,
         "columns": heat.columns,
         "rows": heat.rows,
+        "downward": heat.downward,
         "range": heat.range,
         "values": heat.values.iter().map(|row| row.iter().map(cell).collect()).collect::<Vec<Value>>(),
         "unit": heat.unit,
