@@ -347,7 +347,8 @@ fn what_went_wrong_is_said_first_and_is_not_predictable() {
 /// Rounds of a load that is due at times of its own: throughput says what was asked for, response time what it was like.
 #[test]
 fn an_open_load_is_judged_by_its_response_time() {
-    let judged = |is_open, p99_us: &dyn Fn(f64, &mut Rng) -> f64| {
+    type Shape<'a> = &'a dyn Fn(f64, &mut Rng) -> f64;
+    let judged = |is_open, p99_us: Shape| {
         let mut rounds = series(5, 480, (Noise::Independent, 0.01), |_, _| 0.0);
         let mut rng = Rng::new(6, 0);
         for round in &mut rounds {
@@ -362,7 +363,7 @@ fn an_open_load_is_judged_by_its_response_time() {
         |days: f64, rng: &mut Rng| 2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp();
     let scattered = |_: f64, rng: &mut Rng| 6000.0 * 5_f64.powf(rng.unit());
     let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
-    let cases: [(&dyn Fn(f64, &mut Rng) -> f64, Word, &str, &str); 4] = [
+    let cases: [(Shape, Word, &str, &str); 4] = [
         (&growing, Word::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
         (&daily, Word::Daily, "Predictable by the hour: p99 follows the day, +", "Predictable in throughput: "),
         (&scattered, Word::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),

@@ -133,9 +133,14 @@ fn work_that_is_not_done_in_time_is_cut_and_told() {
 #[test]
 fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
     let place = Place::new("soak-whole");
-    let line = "soak sim:4,100us,errors=1% --work 400ops --every 1m --for 12m --no-progress --out failed";
+    let line = "soak sim:4,100us,errors=1% --work 400ops --every 1m --for 12m --out failed";
     let said = ends(&place, line, 1);
+    let cause = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(" x Input/output error") && !bytes.is_empty();
     assert!(String::from_utf8_lossy(&said.stderr).contains("operations failed"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains(" failed: Input/output error"), "{said:?}");
+    assert!(cause(&said.stdout), "{said:?}");
+    assert!(cause(&ends(&place, "report failed --json", 0).stdout), "not in the JSON");
+    assert!(cause(&ends(&place, "report failed --html -", 0).stdout), "not on the page");
     // Served one after the other, ten operations take ten minutes: every other round finds the one before it at work.
     let line = "soak sim:1,40s,fixed --depth 2 --every 1m --for 12m --no-progress --out missing";
     let said = ends(&place, line, 1);
@@ -174,7 +179,9 @@ fn a_soak_goes_on_when_its_target_comes_back() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("it is tried again at the next round"), "{said}");
-    assert!(said.contains("rounds could not be measured"), "{said}");
+    assert!(said.contains("could not be measured"), "{said}");
+    let report = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
+    assert!(report.contains("rounds broke: ") && report.contains("does not exist"), "{report}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod advice;
 mod budget;
 mod calibration;
+mod causes;
 mod change_points;
 mod compare;
 mod conditions;
@@ -41,6 +42,7 @@ pub(crate) use advice::tests as advice_example;
 pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
 pub use budget::{Breach, ObjectiveResult};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
+pub use causes::Causes;
 pub use change_points::FALSE_ALARMS_ONE_IN;
 pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
 pub use conditions::{Condition, Term};

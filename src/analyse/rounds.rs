@@ -137,14 +137,14 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
         End::Stopped => RoundEnd::Stopped,
         End::Broken(why) => RoundEnd::Broken(why.clone()),
     };
-    let rate = (seconds > 0.0).then(|| total.done as f64 / seconds);
     let is_broken = matches!(end, RoundEnd::Broken(_));
-    // What was done before a round broke may be fast; the round has not kept anything.
+    // What was done before a round broke may be fast; the round has no figures, and has not kept anything.
+    let rate = (seconds > 0.0 && !is_broken).then(|| total.done as f64 / seconds);
     let of = |objective: &Objective| {
         let found = kept(*objective, &total, unserved, rate);
         Kept { kept: found.kept && !is_broken, ..found }
     };
-    let latency = super::summary::latency(&total.response);
+    let latency = super::summary::latency(&total.response).filter(|_| !is_broken);
     Some(Round {
         number,
         begin,

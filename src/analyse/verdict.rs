@@ -268,12 +268,13 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// `7 days`, `5.2 hours`, `40 minutes`.
+/// `7 days`, `5.2 hours`, `40 minutes`, `90 seconds`.
 fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         days if days >= 2.0 * 86_400.0 => (days / 86_400.0, "days"),
         hours if hours >= 7200.0 => (hours / 3600.0, "hours"),
-        _ => (seconds / 60.0, "minutes"),
+        minutes if minutes >= 120.0 => (minutes / 60.0, "minutes"),
+        seconds => (seconds, "seconds"),
     };
     let text = format!("{value:.1}");
     format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))

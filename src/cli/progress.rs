@@ -6,7 +6,7 @@ use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
 use crate::model::{Bytes, MIB, Nanos, Point, Sample, Step};
-use crate::record::PointRecord;
+use crate::record::{End, PointRecord};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;
@@ -239,7 +239,7 @@ impl Progress {
             } else {
                 String::new()
             };
-            let told = told(&summarise(record));
+            let told = told(&summarise(record)) + &went_wrong(record);
             let (number, points) = (self.number, self.points);
             output::remark(&format!("point {number} of {points}: {}:{told}{left}\n", record.coordinates));
         }
@@ -276,6 +276,18 @@ impl Progress {
     }
 }
 
+/// Why a point broke, and how many of its operations failed of what.
+fn went_wrong(record: &PointRecord) -> String {
+    let mut text = match &record.end {
+        End::Broken(why) => format!("; broke: {why}"),
+        End::Complete | End::Stopped => String::new(),
+    };
+    for (cause, count) in record.streams.iter().flat_map(|stream| stream.total().failed) {
+        let _ = write!(text, "; {count} failed: {cause}");
+    }
+    text
+}
+
 /// What the classes of a point showed, in a few words.
 fn told(summary: &PointSummary) -> String {
     let class = |class: &crate::analyse::ClassSummary| {
@@ -293,7 +305,12 @@ fn whole(bytes: Bytes) -> String {
     format!("{} MiB", bytes.0 / MIB)
 }
 
-/// Whole seconds, with minutes where there are many.
+/// Whole seconds; minutes, hours and days where there are many.
 fn seconds(seconds: f64) -> String {
-    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+    match seconds {
+        days if days >= 2.0 * 86_400.0 => format!("{:.1} days", days / 86_400.0),
+        hours if hours >= 2.0 * 3600.0 => format!("{:.1} h", hours / 3600.0),
+        minutes if minutes >= 120.0 => format!("{:.0} min", minutes / 60.0),
+        seconds => format!("{seconds:.0} s"),
+    }
 }

@@ -5,7 +5,7 @@ use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
+use crate::analyse::{Causes, Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
 use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp};
 use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
 use crate::record::PointRecord;
@@ -144,12 +144,14 @@ fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
 fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
     let RoundCounts { broken, missing, ahead, failed_operations, .. } = found.rounds;
     let told = [
-        (broken as u64, "rounds could not be measured"),
-        ((missing + ahead) as u64, "rounds did not take place"),
-        (failed_operations, "operations failed"),
+        (broken as u64, "round", "could not be measured"),
+        ((missing + ahead) as u64, "round", "did not take place"),
+        (failed_operations, "operation", "failed"),
     ];
-    let told: Vec<String> =
-        told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let one = |(count, thing, what): &(u64, &str, &str)| {
+        format!("{count} {thing}{} {what}", if *count == 1 { "" } else { "s" })
+    };
+    let told: Vec<String> = told.iter().filter(|(count, ..)| *count > 0).map(one).collect();
     if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report tells which, and how")) }
 }
 
@@ -229,9 +231,10 @@ pub(super) fn is_soak(header: &Header) -> bool {
 /// A soak's journal, round by round: its header, what it says, and whether its last line was cut off.
 pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let mut objectives: Option<Vec<Objective>> = None;
-    let mut rounds = Vec::new();
+    let (mut rounds, mut causes) = (Vec::new(), Causes::default());
     let (header, cut) = journal::scan(path, &mut |header, record| {
         let objectives = objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives));
+        causes.add(&record);
         rounds.extend(round(&record, objectives));
     })?;
     let request = request(&header).ok_or_else(|| Error::asked("this run is no soak", "rigel report reads any run"))?;
@@ -242,7 +245,7 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
         planned: Some(request.rounds()),
         is_open: matches!(request.load, Load::Open { .. }),
     };
-    let findings = order(&mut rounds).into_iter().collect();
+    let findings = order(&mut rounds).into_iter().chain(causes.findings()).collect();
     let found = predictability(&rounds, &terms);
     Ok((header, SoakResult { rounds, found, findings }, cut))
 }

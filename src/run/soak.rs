@@ -62,11 +62,14 @@ impl Soak<'_> {
                 break;
             }
             let late = time.now().since(self.request.due(number));
-            if late > Nanos(self.request.every.0 / LATE) {
+            if self.is_too_late(late) {
                 number += 1;
                 continue;
             }
-            let record = self.round(&mut bench, again, &time, (number, late), stop, listen);
+            let Some(record) = self.round(&mut bench, again, &time, (number, late), stop, listen) else {
+                number += 1;
+                continue;
+            };
             if matches!(record.end, End::Broken(_)) && !time.is_virtual() {
                 bench = None;
             }
@@ -83,7 +86,11 @@ impl Soak<'_> {
         held.write_all(journal)
     }
 
-    /// One round, whatever becomes of it.
+    fn is_too_late(&self, late: Nanos) -> bool {
+        late > Nanos(self.request.every.0 / LATE)
+    }
+
+    /// One round, whatever becomes of it. None if the target was ready too late for it to take place.
     fn round(
         &self,
         bench: &mut Option<Bench>,
@@ -92,7 +99,7 @@ impl Soak<'_> {
         (number, late): (u32, Nanos),
         stop: &AtomicBool,
         listen: &mut Listen,
-    ) -> PointRecord {
+    ) -> Option<PointRecord> {
         let started = time.wall(self.began);
         let mut usable = 0;
         let mut measure = || {
@@ -103,16 +110,19 @@ impl Soak<'_> {
             usable = bench.facts.usable.0;
             // Making it ready has taken its time.
             let late = if time.is_virtual() { late } else { time.now().since(self.request.due(number)) };
+            if self.is_too_late(late) {
+                return Ok(None);
+            }
             let point = self.request.point(number, late, usable, self.seed);
             listen(Event::Begin { point: &point });
-            bench.measure_point(&point, stop, listen)
+            bench.measure_point(&point, stop, listen).map(Some)
         };
         let mut record = measure().unwrap_or_else(|error| {
             let point = self.request.point(number, late, usable, self.seed);
-            unmeasured(point, error.what().to_string())
-        });
+            Some(unmeasured(point, error.what().to_string()))
+        })?;
         record.started = started.to_string();
-        record
+        Some(record)
     }
 }
 

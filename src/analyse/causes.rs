@@ -1,0 +1,73 @@
+//! Why operations of a series failed and rounds of it broke, each cause with its count and its first and last date.
+
+use super::rounds::{RoundEnd, round};
+use crate::model::{Finding, Moment};
+use crate::record::PointRecord;
+use std::collections::BTreeMap;
+
+/// Causes that are told apart, of each sort; what comes after them is counted as others. Memory does not grow with them.
+const CAUSES_MOST: usize = 20;
+const OTHERS: &str = "other causes";
+
+/// What went wrong in the rounds of a series, by cause.
+#[derive(Debug, Clone, Default)]
+pub struct Causes {
+    failed: BTreeMap<String, Seen>,
+    broken: BTreeMap<String, Seen>,
+}
+
+/// How often a cause was seen, and when.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    count: u64,
+    first: Moment,
+    last: Moment,
+}
+
+impl Causes {
+    /// Adds what went wrong in a round. What is no round is left out.
+    pub fn add(&mut self, record: &PointRecord) {
+        let Some(round) = round(record, &[]) else { return };
+        if let RoundEnd::Broken(why) = &round.end {
+            see(&mut self.broken, why, 1, round.begin);
+        }
+        // The first class counts, as in the round itself.
+        let total = record.streams.first().map(crate::record::StreamRecord::total).unwrap_or_default();
+        total.failed.iter().for_each(|(cause, count)| see(&mut self.failed, cause, *count, round.begin));
+    }
+
+    /// All of it, as doubts for a reader.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let sorts = [
+            (
+                "failures",
+                "operations failed",
+                &self.failed,
+                "see the kernel's log (dmesg), the device's own, or that of the database; figures are of the others",
+            ),
+            ("broken-rounds", "rounds broke", &self.broken, "see what became of the target at that time"),
+        ];
+        let told = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
+        told.map(|(name, what, causes, cure)| Finding::doubt(name, format!("{what}: {}", listed(causes)), cure))
+            .collect()
+    }
+}
+
+fn see(causes: &mut BTreeMap<String, Seen>, cause: &str, count: u64, at: Moment) {
+    let cause = if causes.contains_key(cause) || causes.len() < CAUSES_MOST { cause } else { OTHERS };
+    let seen = causes.entry(cause.to_string()).or_insert(Seen { count: 0, first: at, last: at });
+    seen.count += count;
+    seen.last = at;
+}
+
+/// `900 x SQLSTATE 42P01, 2026-03-01 02:00 to 2026-03-01 09:00`, the most frequent first.
+fn listed(causes: &BTreeMap<String, Seen>) -> String {
+    let mut causes: Vec<_> = causes.iter().collect();
+    causes.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.count));
+    let one = |(cause, Seen { count, first, last }): (&String, &Seen)| {
+        let until = if first == last { String::new() } else { format!(" to {}", last.short()) };
+        format!("{count} x {cause} ({}{until})", first.short())
+    };
+    causes.into_iter().map(one).collect::<Vec<_>>().join("; ")
+}
