@@ -138,10 +138,12 @@ impl OverTime {
             headline: unit != Unit::Other && name != "max",
             figure: Figure::of_quantile(figures.median, interval),
         });
-        let worst = if unit == Unit::Microseconds { figures.greatest_hour } else { figures.least_hour };
-        if unit != Unit::Other && !matches!(name, "p50" | "max") {
-            self.show(format!("worst hour of {name}"), unit, worst.map(|hour| Figure::unknown(hour.value)));
-        }
+        let hour = match name {
+            THROUGHPUT => figures.least_hour,
+            "p99" => figures.greatest_hour,
+            _ => None,
+        };
+        self.show(format!("worst hour of {name}"), unit, hour.map(|hour| Figure::unknown(hour.value)));
         if name == THROUGHPUT {
             self.show("throughput varies by".into(), Unit::Share, figures.variation.map(Figure::unknown));
         }
@@ -202,7 +204,8 @@ fn quantity(series: &Series, alone: bool) -> Told {
 /// Between which values the true median lies with 95 % confidence, and with how many degrees of freedom that is known.
 ///
 /// The share of rounds below the median is a mean of ones and zeros, whose error is told from batches of neighbouring
-/// rounds; the quantiles of the rounds at both ends of that share's interval are the median's.
+/// rounds; the quantiles of the rounds at both ends of that share's interval are the median's, to the outer edges of
+/// what values were rounded to: a histogram's bucket, or a tool's last digit.
 fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
     if values.len() < ROUNDS_MIN {
         return None;
@@ -218,8 +221,18 @@ fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
     if half >= 0.5 {
         return None;
     }
-    let interval = Interval { low: robust::quantile(values, 0.5 - half)?, high: robust::quantile(values, 0.5 + half)? };
-    Some((interval, degrees))
+    let (low, high) = (robust::quantile(values, 0.5 - half)?, robust::quantile(values, 0.5 + half)?);
+    let rounding = least_step(values) / 2.0;
+    Some((Interval { low: low - rounding, high: high + rounding }, degrees))
+}
+
+/// The least distance between two values that differ: what they are rounded to, if they are rounded coarsely, and next
+/// to nothing if not. 0 where all are equal.
+fn least_step(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps = sorted.windows(2).map(|two| two[1] - two[0]).filter(|step| *step > 0.0);
+    steps.reduce(f64::min).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -292,6 +305,13 @@ mod tests {
         // Of a slope every round is like the one before it.
         let slope: Vec<f64> = (0..40).map(f64::from).collect();
         assert_eq!(median_interval(&slope), None);
-        assert_eq!(median_interval(&[7.0; 30]).unwrap().0, Interval { low: 7.0, high: 7.0 });
+        assert_eq!(median_interval(&[7.0; ROUNDS_MIN]).unwrap().0, Interval { low: 7.0, high: 7.0 });
+    }
+
+    #[test]
+    fn what_is_rounded_is_known_no_better_than_to_its_last_digit() {
+        let rounded = |at: usize| if at.is_multiple_of(9) { 0.41 } else { 0.40 };
+        let (interval, _) = median_interval(&(0..60).map(rounded).collect::<Vec<f64>>()).unwrap();
+        assert!((interval.low - 0.395).abs() < 1e-9 && (interval.high - 0.405).abs() < 1e-9, "{interval:?}");
     }
 }

@@ -236,28 +236,9 @@ fn conditions(comparison: &Comparison) -> String {
 /// Runs that are not whole, and what is doubtful about them.
 fn reserves(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for (run, tool) in &comparison.imported {
-        let told = format!(
-            "{} was measured by {tool}: what it does not tell of host, target and size of the target is not compared",
-            comparison.names[*run]
-        );
-        text.push_str(&wrapped(&if comparison.rounds.contains_key(run) {
-            format!("{told}, nor whether as much was asked of it")
-        } else {
-            format!("{told}, and without intervals nobody can say which differences are chance")
-        }));
-    }
-    for (run, rounds) in &comparison.rounds {
-        let name = &comparison.names[*run];
-        let has_intervals = comparison.figures.iter().any(|row| row.figures[*run].is_some_and(|it| it.is_known()));
-        if *rounds < ROUNDS_MIN {
-            text.push_str(&wrapped(&format!("{name} has fewer rounds than intervals need: {rounds} of {ROUNDS_MIN}")));
-        } else if !has_intervals {
-            text.push_str(&wrapped(&format!(
-                "{name} has no intervals: each of its rounds is so like the one before that {rounds} tell too little"
-            )));
-        }
-    }
+    let runs = || 0..comparison.names.len();
+    runs().filter_map(|run| not_told(comparison, run)).for_each(|said| text.push_str(&wrapped(&said)));
+    runs().filter_map(|run| without_intervals(comparison, run)).for_each(|said| text.push_str(&wrapped(&said)));
     for (run, name) in comparison.names.iter().enumerate() {
         if comparison.incomplete.contains(&run) {
             let _ =
@@ -272,6 +253,33 @@ fn reserves(comparison: &Comparison) -> String {
         }
     }
     text
+}
+
+/// What another tool that measured this run leaves unsaid; none if it was Rigel.
+pub(super) fn not_told(comparison: &Comparison, run: usize) -> Option<String> {
+    let (name, tool) = (&comparison.names[run], comparison.imported.get(&run)?);
+    let rest = if comparison.rounds.contains_key(&run) {
+        "nor whether as much was asked of it"
+    } else {
+        "and without intervals nobody can say which differences are chance"
+    };
+    Some(format!(
+        "{name} was measured by {tool}: what it does not tell of host, target and size of the target is not compared, \
+         {rest}"
+    ))
+}
+
+/// Why no figure of a run over time has an interval; none if one has, or the run is at loads.
+pub(super) fn without_intervals(comparison: &Comparison, run: usize) -> Option<String> {
+    let (name, rounds) = (&comparison.names[run], *comparison.rounds.get(&run)?);
+    if rounds < ROUNDS_MIN {
+        return Some(format!("{name} has fewer rounds than intervals need: {rounds} of {ROUNDS_MIN}"));
+    }
+    let has_intervals = comparison.figures.iter().any(|row| row.figures[run].is_some_and(|it| it.is_known()));
+    let said = || {
+        format!("{name} has no intervals: its rounds are so much like their neighbours that {rounds} tell too little")
+    };
+    (!has_intervals).then(said)
 }
 
 /// What may have kept a run from being whole.

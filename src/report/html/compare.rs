@@ -9,7 +9,7 @@ use super::{distribution, setup, words};
 use crate::analyse::{
     self, Change, Comparison, Course, Judgement, LoadChange, PointSummary, Row, Subject, summarise_within,
 };
-use crate::model::{Finding, Step};
+use crate::model::{Finding, Severity, Step};
 use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -60,11 +60,18 @@ fn answer(found: &Comparison) -> Answer {
     Answer { tone, sentence: sentences.join(" ") }
 }
 
-/// The ratios of the headline figures of the run against which there is most to say: the first of the others.
+/// The ratios of the headline figures of the run against which there is most to say: the first of the others. What
+/// certainly differs comes first: of an imported series there may be dozens.
 fn figures(found: &Comparison) -> Vec<Headline> {
     let headlines = found.figures.iter().enumerate().filter(|(_, row)| row.headline);
     let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
-    with.take(FIGURES_MAX)
+    let mut with: Vec<(usize, &Row, Change)> = with.collect();
+    let differs = |row: &Row| {
+        found.verdicts.first().is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
+    };
+    with.sort_by_key(|(_, row, _)| !differs(row));
+    with.into_iter()
+        .take(FIGURES_MAX)
         .map(|(index, row, change)| {
             let interval = change.interval.map_or_else(
                 || words::UNKNOWN.to_string(),
@@ -99,9 +106,11 @@ fn word(judgement: Judgement) -> &'static str {
 
 fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     let what = if found.rounds.is_empty() {
-        "A greatest throughput is that of the best single depth here; a run's own page takes depths that are level together."
+        "A greatest throughput is that of the best single depth here; a run's own page takes depths that are level \
+         together."
     } else {
-        "Medians are over rounds, with 95 % intervals that allow for neighbours that are alike; the rest is shown, not judged."
+        "Medians are over rounds, with 95 % intervals that allow for neighbours that are alike; the rest is shown, not \
+         judged."
     };
     let lead = format!("Each against {}, which is the baseline. {what}", found.names[0]);
     let mut sections = vec![words::section("figures", "Figures side by side", &lead, vec![Block::Table(table(found))])];
@@ -193,20 +202,26 @@ fn axis_unit(unit: analyse::Unit) -> Unit {
 
 /// What each run shows over time, from its beginning on: a panel for each quantity, a line for each run.
 fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
-    let courses =
-        || runs.iter().enumerate().flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |it| (run, it)));
+    let mut courses: Vec<(usize, &Course)> = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
+        .collect();
+    // What is judged comes first.
+    courses.sort_by_key(|(_, course)| course.unit == analyse::Unit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colour(run),
         ..thinned(&runs[run].1.name, &course.values, |at| at.0, &|at| Some(at.1), Thin::Median)
     };
-    let mut panels: Vec<Lines> = Vec::new();
-    for (_, course) in courses() {
-        let same = || courses().filter(|(_, other)| other.name == course.name && other.unit == course.unit);
-        let is_drawn = panels.iter().any(|panel| panel.y.label == course.name);
+    let (mut panels, mut names): (Vec<Lines>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (_, course) in &courses {
+        let is_same = |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
+        let same = || courses.iter().filter(is_same).copied();
         // What only one run has is nothing to compare.
-        if is_drawn || panels.len() == PANELS_MAX || same().count() < 2 {
+        if names.contains(&course.name.as_str()) || same().count() < 2 {
             continue;
         }
+        names.push(&course.name);
         let x = Axis { label: "since each began".into(), unit: Unit::Seconds, ..Axis::default() };
         let y = Axis { label: course.name.clone(), unit: axis_unit(course.unit), ..Axis::default() };
         panels.push(Lines { x, y, series: same().map(line).collect(), ..Lines::default() });
@@ -214,12 +229,17 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     if panels.is_empty() {
         return None;
     }
-    let drawn: Vec<&str> = panels.iter().map(|panel| panel.y.label.as_str()).collect();
-    let description = format!("{} of {} runs, each from its beginning.", words::capital(&drawn.join(", ")), runs.len());
-    let chart = throughput::chart("rounds", "Rounds over time", description, Plot::Stack { panels });
+    panels.truncate(PANELS_MAX);
+    let description =
+        format!("{} of {} runs, each from its own beginning.", names[..panels.len()].join(", "), runs.len());
+    let left_out = match names.len() - panels.len() {
+        0 => String::new(),
+        more => format!(" {more} more quantities stand in the table above."),
+    };
+    let chart = throughput::chart("rounds", "All runs over each other", description, Plot::Stack { panels });
     let lead =
-        "All runs over each other, each from its own beginning. Of many rounds several share a point: their median.";
-    Some(words::section("timeline", "Rounds over time", lead, vec![Block::Chart(Box::new(chart))]))
+        format!("Each run from its own beginning. Of many rounds several share a point: their median.{left_out}");
+    Some(words::section("timeline", "Rounds over time", &lead, vec![Block::Chart(Box::new(chart))]))
 }
 
 /// The same load of every run: the greatest of the least depths that all have in common, else the first of each.
@@ -294,6 +314,9 @@ fn conditions(found: &Comparison) -> Section {
 fn doubts(found: &Comparison) -> Section {
     let mut findings = Vec::new();
     for (run, name) in found.names.iter().enumerate() {
+        findings.extend(comparison::not_told(found, run).map(|what| Finding::note("imported", what)));
+        let cure = "let it go on for longer; shorter rounds, by --every, are more of them";
+        findings.extend(comparison::without_intervals(found, run).map(|what| Finding::doubt("rounds", what, cure)));
         if found.incomplete.contains(&run) {
             let why = comparison::why_incomplete(found, run);
             let what = format!("{name} is not whole: {why}; what there is, is compared");
@@ -305,7 +328,8 @@ fn doubts(found: &Comparison) -> Section {
             findings.push(Finding::doubt(doubt, what, format!("rigel report {name} --html tells what was seen")));
         }
     }
-    let lead = if findings.is_empty() { "Neither run has doubts." } else { "What differs may be what is doubtful." };
+    let has_doubts = findings.iter().any(|finding| finding.severity != Severity::Note);
+    let lead = if has_doubts { "What differs may be what is doubtful." } else { "No run has doubts." };
     let blocks = if findings.is_empty() { Vec::new() } else { vec![Block::Findings(findings)] };
     words::section("findings", "What speaks against it", lead, blocks)
 }
