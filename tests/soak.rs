@@ -112,6 +112,8 @@ fn two_thousand_rounds_take_the_memory_of_two_hundred() {
     assert!(many < few + 4096, "{few} KiB for 200 rounds, {many} for 2000, with a journal of {journal} KiB");
     let reported = peak_of_run(&place, "report many");
     assert!(reported < few + 4096, "{reported} KiB to report on 2000 rounds");
+    let compared = peak_of_run(&place, "compare few many");
+    assert!(compared < few + 4096, "{compared} KiB to compare 2000 rounds with 200");
 }
 
 #[test]
@@ -151,11 +153,54 @@ fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
 fn runs_of_other_sorts_are_refused_by_name() {
     let place = Place::new("soak-others");
     ends(&place, &format!("{ROUNDS} --for 2m --out one"), 0);
-    ends(&place, &format!("{ROUNDS} --for 2m --out two"), 0);
-    let said = ends(&place, "compare one two", 2);
-    assert!(String::from_utf8_lossy(&said.stderr).contains("'one' is a soak"), "{said:?}");
-    let said = ends(&place, "soak --resume one --update 10%", 2);
-    assert!(String::from_utf8_lossy(&said.stderr).contains("has its work from its beginning"), "{said:?}");
+    ends(&place, "soak sim:4,100us --work 500ops --every 1m --no-progress --for 2m --depth 2 --out two", 0);
+    ends(&place, "curve sim:4,100us --depth 1,2 --no-progress --out curve", 0);
+    for (line, told) in [
+        ("compare curve one", "one is a soak, and curve has no rounds"),
+        (
+            "compare one two",
+            "load 8 outstanding in one and 2 outstanding in two; work of a round 400 operations in one",
+        ),
+        ("soak --resume one --update 10%", "has its work from its beginning"),
+    ] {
+        let said = ends(&place, line, 2);
+        assert!(String::from_utf8_lossy(&said.stderr).contains(told), "{said:?}");
+    }
+}
+
+#[test]
+fn soaks_are_compared_with_each_other_and_with_an_imported_series() {
+    let place = Place::new("soak-compare");
+    for (device, run) in [("sim:4,100us", "before"), ("sim:4,120us", "after")] {
+        ends(&place, &format!("soak {device} --work 400ops --every 1m --for 1h --seed 3 --no-progress --out {run}"), 0);
+    }
+    let said = ends(&place, "compare before after --html page.html --fail-if-slower 5%", 3);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("certainly slower by more than 5%: median throughput, median p50, median p99"), "{said}");
+    let page = std::fs::read_to_string(place.0.join("page.html")).unwrap();
+    assert!(page.contains("Rounds over time") && page.contains("after against before: worse in median throughput"));
+    // What csv says of a soak is the soak again.
+    let csv = ends(&place, "report before --format csv", 0).stdout;
+    std::fs::write(place.0.join("before.csv"), csv).unwrap();
+    let columns = "--time begin --value rate --value p50_us --value p99_us --value max_us --seconds seconds";
+    ends(&place, &format!("import before.csv {columns} --out told"), 0);
+    let said = String::from_utf8(ends(&place, "compare before told", 0).stdout).unwrap();
+    for name in ["median throughput", "median p50", "median p99"] {
+        let row = said.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(row.contains(" 1.000 [") && row.ends_with("no difference shown"), "{row}");
+    }
+}
+
+#[test]
+fn a_soak_that_is_not_whole_passes_no_step_of_a_build() {
+    let place = Place::new("soak-compare-cut");
+    ends(&place, &format!("{ROUNDS} --for 40m --seed 5 --out whole"), 0);
+    let bytes = std::fs::read(place.0.join("whole/journal.jsonl")).unwrap();
+    std::fs::create_dir(place.0.join("cut")).unwrap();
+    std::fs::write(place.0.join("cut/journal.jsonl"), &bytes[..bytes.len() * 3 / 4]).unwrap();
+    let said = ends(&place, "compare whole cut --fail-if-slower 5%", 1);
+    assert!(String::from_utf8_lossy(&said.stdout).contains("cut is not whole: it ended early"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cut is not whole"), "{said:?}");
 }
 
 #[test]

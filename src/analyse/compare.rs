@@ -3,7 +3,8 @@
 //! Goes in: the summaries of the points of runs, the first of them the baseline. Comes out: conditions that differ,
 //! headline figures and load points with the ratio to the baseline and its 95 % interval, and a verdict. A figure is
 //! compared with one at the same load only: the latency at the knee is that at the depth of the baseline's knee, or the
-//! next greater one that all runs have.
+//! next greater one that all runs have. Runs that go on over time, soaks and imported series, have their figures over
+//! all rounds instead.
 //!
 //! Of many rows one in twenty differs by chance, at 95 %. A row is judged by its own interval all the same, as it
 //! stands there to be looked at; the verdict goes by the headline figures alone, and by Holm's method, so that it calls
@@ -12,6 +13,7 @@
 use super::calibration::{self, curve_facts};
 use super::conditions::{Condition, Term, conditions};
 use super::difference::{Change, Figure, Judgement, holm};
+use super::over_time::OverTime;
 use super::statistics::{CONFIDENCE, Interval};
 use super::summary::{ClassSummary, PointSummary};
 use crate::model::{Bytes, Ratio, Step};
@@ -28,8 +30,10 @@ pub struct Subject<'a> {
     pub header: &'a Header,
     /// What it was asked for.
     pub terms: Vec<Term>,
-    /// Its points.
+    /// Its points; of a soak none.
     pub points: Vec<PointSummary>,
+    /// What it shows over time, if it goes on for long: a soak, or an imported series.
+    pub over_time: OverTime,
     /// Share of the maximum that is still as good, to find the knee.
     pub tolerance: f64,
     /// Every point that was planned ran to its end.
@@ -52,6 +56,12 @@ pub enum Unit {
     Microseconds,
     /// Outstanding I/Os: neither is better.
     Outstanding,
+    /// A share of 1: shown, never judged.
+    Share,
+    /// How many there are: shown, never judged.
+    Count,
+    /// Whatever another tool counts in a unit of its own: nobody can say whether more is better.
+    Other,
 }
 
 /// A figure of every run.
@@ -126,6 +136,9 @@ pub struct Comparison {
     /// Which of them another tool measured, and which: it tells less of the conditions, and has no intervals.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub imported: BTreeMap<usize, String>,
+    /// How many rounds or samples each run has that goes on over time.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounds: BTreeMap<usize, usize>,
     /// Conditions that differ.
     pub conditions: Vec<Condition>,
     /// Figures of the runs as a whole.
@@ -142,13 +155,15 @@ pub struct Comparison {
 /// asked about.
 #[must_use]
 pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
-    let figures = rows(subjects);
+    let mut figures = rows_at_loads(subjects);
+    figures.extend(rows_over_time(subjects));
     Comparison {
         names: subjects.iter().map(|subject| subject.name.clone()).collect(),
         started: subjects.iter().map(|subject| subject.header.started.clone()).collect(),
         incomplete: (0..subjects.len()).filter(|index| !subjects[*index].whole).collect(),
         doubts: subjects.iter().map(|subject| subject.doubts.clone()).collect(),
         imported: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.imported.clone()?))).collect(),
+        rounds: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.over_time.rounds()?))).collect(),
         conditions: conditions(subjects),
         points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run)).collect(),
         verdicts: verdicts(&figures, subjects.len()),
@@ -296,8 +311,20 @@ fn row(
     Row { name: name.into(), unit, headline, figures, changes }
 }
 
-/// The figures that at least one run has.
-fn rows(subjects: &[Subject]) -> Vec<Row> {
+/// The figures over time that at least one run has.
+fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for one in subjects.iter().flat_map(|subject| &subject.over_time.figures) {
+        if rows.iter().all(|row| row.name != one.name) {
+            let same = |subject: &Subject| subject.over_time.figure(&one.name, one.unit);
+            rows.push(row(subjects, one.name.clone(), one.unit, one.headline, same));
+        }
+    }
+    rows
+}
+
+/// The figures at loads that at least one run has.
+fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     let Some(baseline) = subjects.first() else { return Vec::new() };
     let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::PerSecond, true, of);
     let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::MbPerSecond, true, of);

@@ -25,6 +25,7 @@ mod knee;
 mod layers;
 mod least_squares;
 mod load;
+mod over_time;
 mod predictability;
 mod quantile;
 mod robust;
@@ -60,6 +61,7 @@ pub use imported::{
 pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use predictability::{
     ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word, order,
     predictability,

@@ -256,7 +256,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
 }
 
 /// A figure that is one. A rate of 0 is: the storage did nothing.
-fn known(value: Option<f64>) -> Option<f64> {
+pub(super) fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 

@@ -9,7 +9,7 @@
 //! ends are the interval. So slow operations that come in bunches widen it, as they should. (For independent
 //! values this is the interval of order statistics: David and Nagaraja, Order Statistics, 2003, ch. 7.)
 
-use super::statistics::{CONFIDENCE, Interval, Mean, spread, t_quantile};
+use super::statistics::{CONFIDENCE, Interval, Mean, Spread, spread, t_quantile};
 use crate::record::{Band, Histogram};
 
 /// Values expected beyond a quantile below which batches of them cannot tell its error.
@@ -53,17 +53,9 @@ fn interval(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Opti
     if q.max(1.0 - q).powf(count) > ONE_SIDE {
         return None;
     }
-    let below: Vec<(f64, f64)> = windows.iter().map(|window| below_and_within(window, band)).collect();
-    let (total_below, total_within) = below.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-    // Of the bucket that holds the quantile, the part that makes the share exactly `q`.
-    let part = (q * count - total_below) / total_within;
-    let residuals: Vec<f64> = below
-        .iter()
-        .zip(windows)
-        .map(|((below, within), window)| below + part * within - q * window.count() as f64)
-        .collect();
-    let spread = spread(&residuals)?;
-    let mut half = t_quantile(spread.degrees) * spread.error * residuals.len() as f64 / count;
+    let parts: Vec<[f64; 3]> = windows.iter().map(|window| parts(window, band)).collect();
+    let spread = error_of_share(&parts, q)?;
+    let mut half = t_quantile(spread.degrees) * spread.error;
     if q.min(1.0 - q) * count < BEYOND_MIN {
         half = half.max(t_quantile(f64::INFINITY) * (q * (1.0 - q) / count).sqrt());
     }
@@ -76,8 +68,21 @@ fn interval(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Opti
     Some(Interval { low: low as f64, high: high as f64 })
 }
 
-/// How many values of a window lie below the band, and how many within.
-fn below_and_within(window: &Histogram, band: Band) -> (f64, f64) {
+/// The standard error of the share of values that are no greater than their `q`-quantile. Of each window, in the order
+/// of time, how many of its values lie below the quantile, how many at it, and how many there are. None if the windows
+/// are too few.
+pub(super) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
+    let sum = |part: usize| windows.iter().map(|window| window[part]).sum::<f64>();
+    let (below, at, count) = (sum(0), sum(1), sum(2));
+    // Of the values at the quantile, the part that makes the share exactly `q`; between two values none is.
+    let part = if at > 0.0 { (q * count - below) / at } else { 0.0 };
+    let residuals: Vec<f64> = windows.iter().map(|[below, at, count]| below + part * at - q * count).collect();
+    let spread = spread(&residuals)?;
+    Some(Spread { error: spread.error * residuals.len() as f64 / count, ..spread })
+}
+
+/// How many values of a window lie below the band, how many within, and how many there are.
+fn parts(window: &Histogram, band: Band) -> [f64; 3] {
     let (mut below, mut within) = (0, 0);
     for (low, _, count) in window.buckets().take_while(|(low, ..)| *low <= band.high) {
         if low < band.low {
@@ -86,7 +91,7 @@ fn below_and_within(window: &Histogram, band: Band) -> (f64, f64) {
             within += count;
         }
     }
-    (below as f64, within as f64)
+    [below as f64, within as f64, window.count() as f64]
 }
 
 /// Whether throughput and median latency are known to within `precision` of their values (0.02 for 2 %), each by half

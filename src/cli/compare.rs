@@ -1,10 +1,10 @@
 //! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
 
 use super::{output, page, soak};
-use crate::analyse::{self, Condition, Subject};
+use crate::analyse::{self, Comparison, Subject};
 use crate::model::{Error, Ratio};
-use crate::record::imported::Figures;
 use crate::record::journal::{self, Run};
+use crate::report::soak::SoakResult;
 use crate::report::{comparison, html};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// Compares runs: each figure's ratio to the first run's, its interval, and whether it is a difference
 ///
 /// Conditions that differ are named first. Runs of other sizes of I/O, another workload or another target size are
-/// refused: their figures are of different things.
+/// refused: their figures are of different things. Soaks and imported series are compared by their medians over
+/// rounds.
 #[derive(Debug, Args)]
 #[command(
     after_help = "--fail-if-slower fails only on what is certain: with 95 % confidence, over all headline figures \
@@ -36,30 +37,55 @@ pub(super) struct CompareArgs {
     html: Option<PathBuf>,
 }
 
+/// A run that was read: of a soak, which may be of weeks, the rounds and no records.
+struct Member {
+    name: String,
+    run: Run,
+    soak: Option<SoakResult>,
+    /// Nobody is writing its journal.
+    ended: bool,
+}
+
+impl Member {
+    fn read(name: String, path: &Path) -> Result<Self, Error> {
+        let ended = !journal::is_being_written(path);
+        if !soak::is_soak(&journal::header(path)?) {
+            return Ok(Self { name, run: journal::read(path)?, soak: None, ended });
+        }
+        let (header, result, cut) = soak::read(path)?;
+        Ok(Self { name, run: Run { header, points: Vec::new(), imported: Vec::new(), cut }, soak: Some(result), ended })
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        match &self.soak {
+            Some(result) => comparison::soak_subject(&self.name, &self.run.header, result, self.ended && !self.run.cut),
+            None => comparison::subject(&self.name, &self.run),
+        }
+    }
+}
+
 /// Compares, and shows what came out.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_duplicates(&args.runs)?;
-    for path in &args.runs {
-        refuse_soak(path)?;
-    }
-    let runs = args.runs.iter().map(|path| journal::read(path)).collect::<Result<Vec<Run>, Error>>()?;
-    let names = names(&args.runs);
-    let subjects: Vec<Subject> = names.iter().zip(&runs).map(|(name, run)| comparison::subject(name, run)).collect();
+    let named = names(&args.runs).into_iter().zip(&args.runs);
+    let members = named.map(|(name, path)| Member::read(name, path)).collect::<Result<Vec<Member>, Error>>()?;
+    let subjects: Vec<Subject> = members.iter().map(Member::subject).collect();
+    refuse_soak_among_loads(&members, &subjects)?;
     let found = analyse::compare(&subjects, args.fail_if_slower);
-    refuse_incomparable(&names, &found.conditions)?;
-    if let Some(nothing) = names.iter().enumerate().skip(1).find(|(run, _)| !found.has_common(*run)) {
-        return Err(Error::asked(
-            format!("{} and {} have no figure and no load in common", nothing.1, names[0]),
-            cure_of_nothing_in_common(&runs),
-        ));
-    }
+    refuse_incomparable(&found)?;
+    refuse_nothing_in_common(&found)?;
     if args.html.as_deref() != Some(Path::new("-")) {
         output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
     }
     if let Some(file) = &args.html {
-        let together: Vec<(String, &Run)> = names.iter().cloned().zip(&runs).collect();
-        page::write(&html::compared(&together, &found), file)?;
+        let runs: Vec<(&Run, &Subject)> = members.iter().map(|member| &member.run).zip(&subjects).collect();
+        page::write(&html::compared(&runs, &found), file)?;
     }
+    status(&subjects, &found)
+}
+
+/// The exit status: whether something is slower than was asked about.
+fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     let Some(slower) = &found.slower else { return Ok(0) };
     if !slower.certain.is_empty() {
         return Ok(3);
@@ -80,25 +106,29 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// What to do where nothing can be held against anything.
-fn cure_of_nothing_in_common(runs: &[Run]) -> &'static str {
-    let is_series = |run: &Run| run.imported.iter().any(|one| matches!(one.figures, Figures::Series(_)));
-    if runs.iter().any(is_series) {
-        "series over time are not compared: `rigel report` shows each of them"
-    } else {
+/// A run that has nothing in common with the baseline.
+fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
+    let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
+    let cure = if found.rounds.is_empty() {
         "compare runs of one verb that were asked for the same"
-    }
+    } else {
+        "compare series of the same: of a throughput, of p50, p99 or max, or of one name; `rigel report` shows each"
+    };
+    Err(Error::asked(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), cure))
 }
 
-/// Rounds with the same number have nothing in common but that.
-fn refuse_soak(path: &Path) -> Result<(), Error> {
-    if soak::is_soak(&journal::header(path)?) {
-        return Err(Error::asked(
-            format!("'{}' is a soak, whose rounds are held against each other in its own report", path.display()),
-            "look at the pages of both: rigel report RUN --html",
-        ));
-    }
-    Ok(())
+/// A soak has rounds of one load and no points: it is like no run at loads.
+fn refuse_soak_among_loads(members: &[Member], subjects: &[Subject]) -> Result<(), Error> {
+    let soak = members.iter().find(|member| member.soak.is_some());
+    let is_at_loads =
+        |(member, subject): &(&Member, &Subject)| member.soak.is_none() && subject.over_time.courses.is_empty();
+    let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads)) else {
+        return Ok(());
+    };
+    Err(Error::asked(
+        format!("{} is a soak, and {} has no rounds to hold against its rounds", soak.name, other.name),
+        "compare a soak with a soak, or with a series that was imported: rigel import FILE",
+    ))
 }
 
 /// A run against itself shows nothing, and is hardly meant.
@@ -130,7 +160,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     names.iter().zip(&directories).map(whole).collect()
 }
 
-fn refuse_incomparable(names: &[String], conditions: &[Condition]) -> Result<(), Error> {
+fn refuse_incomparable(Comparison { names, conditions, .. }: &Comparison) -> Result<(), Error> {
     let different: Vec<String> = conditions
         .iter()
         .filter(|condition| condition.incomparable)

@@ -266,7 +266,8 @@ fn places(
     };
     let seconds =
         columns.seconds.as_deref().map_or(Ok(known(SECONDS)), |wanted| said("--seconds", wanted).map(Some))?;
-    let end = known(END).filter(|at| *at != begin);
+    // Where the length is named outright, a column called `end` may hold anything: that of a soak's csv holds words.
+    let end = known(END).filter(|at| *at != begin && columns.seconds.is_none());
     let count = columns.count.as_deref().map_or(Ok(known(COUNT)), |wanted| said("--count", wanted).map(Some))?;
     let mut values = columns.values.iter().map(|wanted| said("--value", wanted)).collect::<Result<Vec<usize>, _>>()?;
     if values.is_empty() {

@@ -2,15 +2,16 @@
 //!
 //! Goes in: journals that were read, the first of them the baseline. Comes out: text within 120 columns, or JSON.
 
+use super::soak::SoakResult;
 use super::table;
 use crate::analyse::{
-    BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, PointSummary, Row, Subject, Term, Unit,
-    Verdict, summarise_within,
+    BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, OverTime, PointSummary, ROUNDS_MIN, Round, Row,
+    Subject, Term, Unit, Verdict, summarise_within,
 };
-use crate::model::{Bytes, Finding, Mix, Nanos, Pattern, Severity};
-use crate::plan::{Search, SqlTerms};
+use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Severity};
+use crate::plan::{Search, SoakRequest, SqlTerms};
 use crate::record::End;
-use crate::record::journal::Run;
+use crate::record::journal::{Header, Run};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -51,25 +52,58 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         None => records.len() >= header.points.len(),
     };
     let of_points = points.iter().flat_map(|point| &point.findings);
-    let mut doubts = BTreeMap::new();
-    let is_doubt = |finding: &&Finding| finding.severity != Severity::Note;
-    for finding in header.findings.iter().chain(&of_run).chain(of_points).filter(is_doubt) {
-        *doubts.entry(finding.name.clone()).or_default() += 1;
-    }
+    let doubts = doubts_in(header.findings.iter().chain(&of_run).chain(of_points));
     Subject {
         name: name.into(),
         header,
-        terms: terms(run, search.as_ref()),
+        terms: terms(header, search.as_ref()),
         tolerance: search.as_ref().map_or(TOLERANCE, |search| search.precision().get()),
         whole: ended && through,
         points,
+        over_time: OverTime::default(),
         doubts,
         imported: None,
     }
 }
 
+/// A soak, as it is compared; `ended` if its journal ends with a whole line and nobody is writing it.
+#[must_use]
+pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, ended: bool) -> Subject<'a> {
+    let SoakResult { rounds, found, findings } = result;
+    let search = Search::of(&header.plan);
+    let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
+    let of_rounds = [
+        ("broken rounds", found.rounds.broken),
+        ("missing rounds", found.rounds.missing),
+        ("failures", with(|round| round.failed > 0)),
+        ("idle rounds", with(|round| round.counts() && round.done <= 0.0)),
+    ];
+    let mut doubts = doubts_in(header.findings.iter().chain(findings));
+    doubts.extend(of_rounds.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.into(), count)));
+    Subject {
+        name: name.into(),
+        header,
+        terms: terms(header, search.as_ref()),
+        points: Vec::new(),
+        over_time: OverTime::of_rounds(rounds, found),
+        tolerance: TOLERANCE,
+        whole: ended && found.rounds.ahead == 0 && found.troubles.is_empty(),
+        doubts,
+        imported: None,
+    }
+}
+
+/// How often each doubt was raised, by name.
+fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
+    let mut doubts = BTreeMap::new();
+    for finding in findings.filter(|finding| finding.severity != Severity::Note) {
+        *doubts.entry(finding.name.clone()).or_default() += 1;
+    }
+    doubts
+}
+
 /// What the run was asked for, as far as it decides what its figures are.
-fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
+fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
     const SMALL: &str = "size of a small I/O";
     const LARGE: &str = "size of a large I/O";
     let size = |name, bytes: u32| Term::defining(name, &Bytes(bytes.into()));
@@ -103,12 +137,11 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
         Some(Search::Soak(request)) => {
             terms.push(size(SMALL, request.length));
             terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
-            let load = format!("{:?}, {:?} a round", request.load, request.work);
             terms.push(Term::defining("load beside", &"none"));
-            terms.push(Term::defining("load of a round", &load));
+            terms.extend(of_rounds(request));
         }
         None => {
-            let streams = || run.header.points.iter().flat_map(|point| &point.streams);
+            let streams = || header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);
             terms.extend(first("small").map(|stream| size(SMALL, stream.length)));
             terms.extend(first("large").map(|stream| size(LARGE, stream.length)));
@@ -117,7 +150,7 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
             }
         }
     }
-    if let Some(server) = &run.header.facts.server {
+    if let Some(server) = &header.facts.server {
         let reads = if server.direct { "past the page cache" } else { "through the page cache" };
         terms.push(Term::known("server", &server.version));
         terms.push(Term::known("buffer cache", &server.buffer_cache));
@@ -127,6 +160,22 @@ fn terms(run: &Run, search: Option<&Search>) -> Vec<Term> {
     terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));
     terms.push(Term::known("verb", &search.map_or("orion", Search::verb)));
     terms
+}
+
+/// The load of a soak, and its timetable.
+fn of_rounds(request: &SoakRequest) -> [Term; 5] {
+    let load = match request.load {
+        Load::Closed { depth } => format!("{depth} outstanding"),
+        Load::Open { rate, in_flight_max, .. } => format!("{rate}/s, {in_flight_max} in flight at most"),
+    };
+    let work = request.work.map_or_else(|| "what is done in its time".into(), |work| format!("{work} operations"));
+    [
+        Term::defining("load", &load),
+        Term::defining("work of a round", &work),
+        Term::known("a round every", &request.every.exact()),
+        Term::known("longest round", &request.limit.exact()),
+        Term::known("was to last", &request.lasting.exact()),
+    ]
 }
 
 /// The work of a database's sessions, which stands in the place of a mix and a pattern.
@@ -187,16 +236,13 @@ fn conditions(comparison: &Comparison) -> String {
 /// Runs that are not whole, and what is doubtful about them.
 fn reserves(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for (run, tool) in &comparison.imported {
-        text.push_str(&wrapped(&format!(
-            "{} was measured by {tool}: what it does not tell of host, target and size of the target is not compared, and \
-             without intervals nobody can say which differences are chance",
-            comparison.names[*run]
-        )));
-    }
+    let runs = || 0..comparison.names.len();
+    runs().filter_map(|run| not_told(comparison, run)).for_each(|said| text.push_str(&wrapped(&said)));
+    runs().filter_map(|run| without_intervals(comparison, run)).for_each(|said| text.push_str(&wrapped(&said)));
     for (run, name) in comparison.names.iter().enumerate() {
         if comparison.incomplete.contains(&run) {
-            let _ = writeln!(text, "{name} is not whole: it was stopped, or a point broke; what there is, is compared");
+            let _ =
+                writeln!(text, "{name} is not whole: {}; what there is, is compared", why_incomplete(comparison, run));
         }
         let doubts: Vec<String> = comparison.doubts[run]
             .iter()
@@ -209,6 +255,42 @@ fn reserves(comparison: &Comparison) -> String {
     text
 }
 
+/// What another tool that measured this run leaves unsaid; none if it was Rigel.
+pub(super) fn not_told(comparison: &Comparison, run: usize) -> Option<String> {
+    let (name, tool) = (&comparison.names[run], comparison.imported.get(&run)?);
+    let rest = if comparison.rounds.contains_key(&run) {
+        "nor whether as much was asked of it"
+    } else {
+        "and without intervals nobody can say which differences are chance"
+    };
+    Some(format!(
+        "{name} was measured by {tool}: what it does not tell of host, target and size of the target is not compared, \
+         {rest}"
+    ))
+}
+
+/// Why no figure of a run over time has an interval; none if one has, or the run is at loads.
+pub(super) fn without_intervals(comparison: &Comparison, run: usize) -> Option<String> {
+    let (name, rounds) = (&comparison.names[run], *comparison.rounds.get(&run)?);
+    if rounds < ROUNDS_MIN {
+        return Some(format!("{name} has fewer rounds than intervals need: {rounds} of {ROUNDS_MIN}"));
+    }
+    let has_intervals = comparison.figures.iter().any(|row| row.figures[run].is_some_and(|it| it.is_known()));
+    let said = || {
+        format!("{name} has no intervals: its rounds are so much like their neighbours that {rounds} tell too little")
+    };
+    (!has_intervals).then(said)
+}
+
+/// What may have kept a run from being whole.
+pub(super) fn why_incomplete(comparison: &Comparison, run: usize) -> &'static str {
+    if comparison.rounds.contains_key(&run) {
+        "it ended early or goes on still, or rounds are missing or broke"
+    } else {
+        "it was stopped, or a point broke"
+    }
+}
+
 /// Two runs: a line for each figure.
 fn pair(comparison: &Comparison) -> String {
     let mut text = format!(
@@ -219,8 +301,9 @@ fn pair(comparison: &Comparison) -> String {
     );
     for row in &comparison.figures {
         let [before, after] = [0, 1].map(|run| row.figures[run].map_or_else(|| "-".into(), |it| shown(it, row.unit)));
-        let change = row.changes[0].map_or_else(|| "not measured in both".into(), judged);
-        let _ = writeln!(text, "{:<NAME_WIDTH$}{before:<PAIR_WIDTH$}{after:<PAIR_WIDTH$}{change}", row.name);
+        let change = row.changes[0].map_or_else(|| without_ratio(row, 1).into(), judged);
+        let name = shortened(&row.name, NAME_WIDTH - 1);
+        let _ = writeln!(text, "{name:<NAME_WIDTH$}{before:<PAIR_WIDTH$}{after:<PAIR_WIDTH$}{change}");
     }
     text
 }
@@ -237,7 +320,8 @@ fn columns(comparison: &Comparison) -> String {
         }
         end_line(&mut text);
         for row in &comparison.figures {
-            let _ = write!(text, "{:<NAME_WIDTH$}{:<FIRST_WIDTH$}", row.name, value(row, 0));
+            let name = shortened(&row.name, NAME_WIDTH - 1);
+            let _ = write!(text, "{name:<NAME_WIDTH$}{:<FIRST_WIDTH$}", value(row, 0));
             for run in block {
                 let change = row.changes[run - 1].map_or_else(
                     || "-".to_string(),
@@ -253,6 +337,12 @@ fn columns(comparison: &Comparison) -> String {
     text
 }
 
+/// Why there is no ratio of this run's figure to the baseline's.
+pub(super) fn without_ratio(row: &Row, run: usize) -> &'static str {
+    let is_in_both = row.figures[0].is_some() && row.figures[run].is_some();
+    if is_in_both { "no ratio with 0" } else { "not measured in both" }
+}
+
 fn end_line(text: &mut String) {
     text.truncate(text.trim_end_matches(' ').len());
     text.push('\n');
@@ -266,6 +356,9 @@ fn loads(comparison: &Comparison, run: usize) -> String {
     const WIDTH: usize = 28;
     let of_run: Vec<&LoadChange> = comparison.points.iter().filter(|point| point.run == run).collect();
     let (name, baseline) = (&comparison.names[run], &comparison.names[0]);
+    if of_run.is_empty() && !comparison.rounds.is_empty() {
+        return String::new();
+    }
     if of_run.is_empty() {
         return format!("\n{name} and {baseline} have no load in common\n");
     }
@@ -353,8 +446,9 @@ fn slower(comparison: &Comparison) -> String {
         wrapped(&format!("certainly slower by more than {limit}: {}", listed(&slower.certain)))
     };
     if !slower.possible.is_empty() {
+        let cure = if comparison.rounds.is_empty() { "a smaller --precision tells" } else { "longer runs tell" };
         text.push_str(&wrapped(&format!(
-            "may be slower by more than {limit}, as their intervals reach beyond it: {}; a smaller --precision tells",
+            "may be slower by more than {limit}, as their intervals reach beyond it: {}; {cure}",
             listed(&slower.possible)
         )));
     }
@@ -380,12 +474,9 @@ pub(super) fn shown(figure: Figure, unit: Unit) -> String {
 fn bare(estimate: Estimate, unit: Unit) -> String {
     match unit {
         Unit::Microseconds => Nanos::from_micros_f64(estimate.value).to_string(),
-        Unit::PerSecond | Unit::MbPerSecond | Unit::Outstanding
-            if estimate.value < 99.95 && estimate.value.fract() > 0.0 =>
-        {
-            format!("{:.1}", estimate.value)
-        }
-        Unit::PerSecond | Unit::MbPerSecond | Unit::Outstanding => format!("{:.0}", estimate.value),
+        Unit::Share => super::soak::share(estimate.value),
+        _ if estimate.value < 99.95 && estimate.value.fract() > 0.0 => format!("{:.1}", estimate.value),
+        _ => format!("{:.0}", estimate.value),
     }
 }
 

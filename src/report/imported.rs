@@ -4,7 +4,7 @@
 
 use super::soak::{self, SoakResult};
 use super::table;
-use crate::analyse::{ImportedSummary, LoadFigures, PredictabilityTerms, SeriesSummary, Subject, Term};
+use crate::analyse::{ImportedSummary, LoadFigures, OverTime, PredictabilityTerms, SeriesSummary, Subject, Term};
 use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
 use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
@@ -300,6 +300,7 @@ pub(super) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         header: &run.header,
         terms: terms(&points),
         points: summaries(&run.imported),
+        over_time: OverTime::of_imported(&run.imported),
         tolerance: 0.02,
         whole: !run.cut,
         doubts,

@@ -1,12 +1,15 @@
-//! What the page of a comparison says: the verdict, each figure with its ratio, the curves and the distributions of
-//! all runs over each other, and the conditions that differ.
+//! What the page of a comparison says: the verdict, each figure with its ratio, the curves, the distributions and the
+//! rounds of all runs over each other, and the conditions that differ.
 
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Headline, Page, Section, Shape, Table, Tone};
+use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Table, Tone, Unit};
+use super::soak::{Thin, thinned};
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup, words};
-use crate::analyse::{Change, Comparison, Judgement, LoadChange, PointSummary, Row, summarise_within};
-use crate::model::{Finding, Step};
+use crate::analyse::{
+    self, Change, Comparison, Course, Judgement, LoadChange, PointSummary, Row, Subject, summarise_within,
+};
+use crate::model::{Finding, Severity, Step};
 use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -15,9 +18,12 @@ use crate::report::comparison;
 /// Figures that stand in large type.
 const FIGURES_MAX: usize = 4;
 
+/// Quantities that are drawn over time, at most: iostat has hundreds.
+const PANELS_MAX: usize = 12;
+
 /// The page of these runs, which were compared with what was `found`; the first of them is the baseline.
 #[must_use]
-pub fn compared(runs: &[(String, &Run)], found: &Comparison) -> Page {
+pub fn compared(runs: &[(&Run, &Subject)], found: &Comparison) -> Page {
     let names = found.names.join(", ");
     Page {
         title: format!("{names}: rigel compare"),
@@ -54,11 +60,18 @@ fn answer(found: &Comparison) -> Answer {
     Answer { tone, sentence: sentences.join(" ") }
 }
 
-/// The ratios of the headline figures of the run against which there is most to say: the first of the others.
+/// The ratios of the headline figures of the run against which there is most to say: the first of the others. What
+/// certainly differs comes first: of an imported series there may be dozens.
 fn figures(found: &Comparison) -> Vec<Headline> {
     let headlines = found.figures.iter().enumerate().filter(|(_, row)| row.headline);
     let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
-    with.take(FIGURES_MAX)
+    let mut with: Vec<(usize, &Row, Change)> = with.collect();
+    let differs = |row: &Row| {
+        found.verdicts.first().is_some_and(|it| it.worse.contains(&row.name) || it.better.contains(&row.name))
+    };
+    with.sort_by_key(|(_, row, _)| !differs(row));
+    with.into_iter()
+        .take(FIGURES_MAX)
         .map(|(index, row, change)| {
             let interval = change.interval.map_or_else(
                 || words::UNKNOWN.to_string(),
@@ -91,16 +104,20 @@ fn word(judgement: Judgement) -> &'static str {
     }
 }
 
-fn sections(runs: &[(String, &Run)], found: &Comparison) -> Vec<Section> {
-    let lead = format!(
-        "Each against {}, which is the baseline. A greatest throughput is that of the best single depth here; a run's own \
-         page takes depths that are level together.",
-        found.names[0]
-    );
+fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
+    let what = if found.rounds.is_empty() {
+        "A greatest throughput is that of the best single depth here; a run's own page takes depths that are level \
+         together."
+    } else {
+        "Medians are over rounds, with 95 % intervals that allow for neighbours that are alike; the rest is shown, not \
+         judged."
+    };
+    let lead = format!("Each against {}, which is the baseline. {what}", found.names[0]);
     let mut sections = vec![words::section("figures", "Figures side by side", &lead, vec![Block::Table(table(found))])];
-    let points: Vec<Vec<PointSummary>> = runs.iter().map(|(_, run)| points_of(run)).collect();
+    let points: Vec<Vec<PointSummary>> = runs.iter().map(|(run, _)| points_of(run)).collect();
     sections.extend(drawn(runs, &points));
-    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(_, run)| run.latest()).collect();
+    sections.extend(over_time(runs));
+    let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.latest()).collect();
     let mut distributions = distribution::section(&chosen(runs, &records));
     if let Some(section) = &mut distributions {
         section.lead = "The same load in each run: every operation is in these.".into();
@@ -127,20 +144,15 @@ fn table(found: &Comparison) -> Table {
         let mut cells = vec![row.name.clone(), value(row, 0)];
         for (at, change) in row.changes.iter().enumerate() {
             cells.push(value(row, at + 1));
-            cells.extend(changed(*change));
+            cells.extend(change.map_or_else(
+                || ["-".into(), comparison::without_ratio(row, at + 1).into()],
+                |change| [comparison::ratio(&change), word(change.judgement).into()],
+            ));
         }
         cells
     });
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     words::rows("Figures of the runs as a whole", &columns, rows.collect())
-}
-
-/// A ratio with its interval, and what is to be said of it.
-fn changed(change: Option<Change>) -> [String; 2] {
-    change.map_or_else(
-        || ["-".into(), "not measured in both".into()],
-        |change| [comparison::ratio(&change), word(change.judgement).into()],
-    )
 }
 
 /// The loads of a run that are drawn: of small I/O in a closed loop, or of an open one.
@@ -151,19 +163,19 @@ fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
     if closed.len() > 1 { closed } else { first_classes(points, |point| matches!(point.step, Step::Rate(_))) }
 }
 
-fn drawn(runs: &[(String, &Run)], points: &[Vec<PointSummary>]) -> Option<Section> {
+fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Section> {
     let groups: Vec<Group<'_>> = runs
         .iter()
         .zip(points)
-        .map(|((name, _), points)| Group { name, loads: curve_of(points), shape: Shape::Line })
+        .map(|((_, subject), points)| Group { name: &subject.name, loads: curve_of(points), shape: Shape::Line })
         .collect();
     let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
     let mut chart = throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
     // A run has one colour, in its median and its p99.
-    if let super::page::Plot::Lines(lines) = &mut chart.plot {
+    if let Plot::Lines(lines) = &mut chart.plot {
         for series in &mut lines.series {
-            let run = runs.iter().position(|(name, _)| series.name.starts_with(&format!("{name} p")));
-            series.colour = run.and_then(|run| u8::try_from(run % 8).ok());
+            let run = runs.iter().position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
+            series.colour = run.and_then(colour);
         }
     }
     let lead =
@@ -172,8 +184,66 @@ fn drawn(runs: &[(String, &Run)], points: &[Vec<PointSummary>]) -> Option<Sectio
     Some(words::section("latency-throughput", "Latency against throughput", lead, blocks))
 }
 
+/// The colour of a run, wherever it is drawn.
+fn colour(run: usize) -> Option<u8> {
+    u8::try_from(run % 8).ok()
+}
+
+/// The unit of an axis.
+fn axis_unit(unit: analyse::Unit) -> Unit {
+    match unit {
+        analyse::Unit::PerSecond => Unit::PerSecond,
+        analyse::Unit::MbPerSecond => Unit::MbPerSecond,
+        analyse::Unit::Microseconds => Unit::Microseconds,
+        analyse::Unit::Share => Unit::Share,
+        analyse::Unit::Outstanding | analyse::Unit::Count | analyse::Unit::Other => Unit::Number,
+    }
+}
+
+/// What each run shows over time, from its beginning on: a panel for each quantity, a line for each run.
+fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
+    let mut courses: Vec<(usize, &Course)> = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
+        .collect();
+    // What is judged comes first.
+    courses.sort_by_key(|(_, course)| course.unit == analyse::Unit::Other);
+    let line = |(run, course): (usize, &Course)| Series {
+        colour: colour(run),
+        ..thinned(&runs[run].1.name, &course.values, |at| at.0, &|at| Some(at.1), Thin::Median)
+    };
+    let (mut panels, mut names): (Vec<Lines>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (_, course) in &courses {
+        let is_same = |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
+        let same = || courses.iter().filter(is_same).copied();
+        // What only one run has is nothing to compare.
+        if names.contains(&course.name.as_str()) || same().count() < 2 {
+            continue;
+        }
+        names.push(&course.name);
+        let x = Axis { label: "since each began".into(), unit: Unit::Seconds, ..Axis::default() };
+        let y = Axis { label: course.name.clone(), unit: axis_unit(course.unit), ..Axis::default() };
+        panels.push(Lines { x, y, series: same().map(line).collect(), ..Lines::default() });
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    panels.truncate(PANELS_MAX);
+    let description =
+        format!("{} of {} runs, each from its own beginning.", names[..panels.len()].join(", "), runs.len());
+    let left_out = match names.len() - panels.len() {
+        0 => String::new(),
+        more => format!(" {more} more quantities stand in the table above."),
+    };
+    let chart = throughput::chart("rounds", "All runs over each other", description, Plot::Stack { panels });
+    let lead =
+        format!("Each run from its own beginning. Of many rounds several share a point: their median.{left_out}");
+    Some(words::section("timeline", "Rounds over time", &lead, vec![Block::Chart(Box::new(chart))]))
+}
+
 /// The same load of every run: the greatest of the least depths that all have in common, else the first of each.
-fn chosen<'a>(runs: &[(String, &Run)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
+fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
     let common: Vec<&PointRecord> = records.first().map_or_else(Vec::new, |first| {
         let everywhere = |record: &&PointRecord| {
             records.iter().all(|others| others.iter().any(|other| other.coordinates == record.coordinates))
@@ -195,9 +265,9 @@ fn chosen<'a>(runs: &[(String, &Run)], records: &'a [Vec<PointRecord>]) -> Vec<C
     }
     let mut chosen = Vec::new();
     for coordinates in wanted {
-        for ((name, _), records) in runs.iter().zip(records) {
+        for ((_, subject), records) in runs.iter().zip(records) {
             let found = records.iter().find(|record| record.coordinates == coordinates);
-            chosen.extend(found.map(|record| (format!("{name}, {coordinates}"), record)));
+            chosen.extend(found.map(|record| (format!("{}, {coordinates}", subject.name), record)));
         }
     }
     chosen
@@ -209,10 +279,10 @@ fn loads(found: &Comparison) -> Option<Section> {
     }
     let row = |point: &LoadChange| {
         let mut cells = vec![found.names[point.run].clone(), format!("{} {}", point.load, point.class)];
-        for change in [point.iops, point.p50, point.p99] {
-            let [ratio, word] = changed(change);
-            cells.push(if ratio == "-" { ratio } else { format!("{ratio} {word}") });
-        }
+        cells.extend([point.iops, point.p50, point.p99].map(|change| {
+            let said = |change: Change| format!("{} {}", comparison::ratio(&change), word(change.judgement));
+            change.map_or_else(|| "-".into(), said)
+        }));
         cells
     };
     let columns = ["run", "load", "#throughput", "#p50", "#p99"];
@@ -244,8 +314,12 @@ fn conditions(found: &Comparison) -> Section {
 fn doubts(found: &Comparison) -> Section {
     let mut findings = Vec::new();
     for (run, name) in found.names.iter().enumerate() {
+        findings.extend(comparison::not_told(found, run).map(|what| Finding::note("imported", what)));
+        let cure = "let it go on for longer; shorter rounds, by --every, are more of them";
+        findings.extend(comparison::without_intervals(found, run).map(|what| Finding::doubt("rounds", what, cure)));
         if found.incomplete.contains(&run) {
-            let what = format!("{name} is not whole: it was stopped, or a point broke; what there is, is compared");
+            let why = comparison::why_incomplete(found, run);
+            let what = format!("{name} is not whole: {why}; what there is, is compared");
             findings.push(Finding::doubt("incomplete", what, "go on with it by --resume, or measure again"));
         }
         for (doubt, times) in &found.doubts[run] {
@@ -254,15 +328,16 @@ fn doubts(found: &Comparison) -> Section {
             findings.push(Finding::doubt(doubt, what, format!("rigel report {name} --html tells what was seen")));
         }
     }
-    let lead = if findings.is_empty() { "Neither run has doubts." } else { "What differs may be what is doubtful." };
+    let has_doubts = findings.iter().any(|finding| finding.severity != Severity::Note);
+    let lead = if has_doubts { "What differs may be what is doubtful." } else { "No run has doubts." };
     let blocks = if findings.is_empty() { Vec::new() } else { vec![Block::Findings(findings)] };
     words::section("findings", "What speaks against it", lead, blocks)
 }
 
 /// What was run, of each.
-fn commands(runs: &[(String, &Run)]) -> Section {
+fn commands(runs: &[(&Run, &Subject)]) -> Section {
     let mut blocks = Vec::new();
-    for (name, run) in runs {
+    for (run, Subject { name, .. }) in runs {
         let header = &run.header;
         let text = format!("{name}: {}, begun {}, by Rigel {}", header.facts.name, header.started, header.version);
         blocks.extend([Block::Text(text), Block::Code(setup::again(header))]);

@@ -174,16 +174,22 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
 
 /// Figures of rounds that share a point, as one.
 #[derive(Clone, Copy)]
-enum Thin {
+pub(super) enum Thin {
     Median,
     Least,
     Greatest,
 }
 
 /// Rounds over time, where there are many several to a point.
-fn thinned(name: &str, rounds: &[Round], value: &dyn Fn(&Round) -> Option<f64>, thin: Thin) -> Series {
+pub(super) fn thinned<T>(
+    name: &str,
+    rounds: &[T],
+    begin: impl Fn(&T) -> f64,
+    value: &dyn Fn(&T) -> Option<f64>,
+    thin: Thin,
+) -> Series {
     let shared = || rounds.chunks(rounds.len().div_ceil(POINTS_MAX).max(1));
-    let one = |some: &[Round]| {
+    let one = |some: &[T]| {
         let values = some.iter().filter_map(value);
         match thin {
             Thin::Median => middle(values),
@@ -194,7 +200,7 @@ fn thinned(name: &str, rounds: &[Round], value: &dyn Fn(&Round) -> Option<f64>, 
     Series {
         name: name.into(),
         shape: Shape::Line,
-        x: shared().map(|some| wall(some[0].begin)).collect(),
+        x: shared().map(|some| begin(&some[0])).collect(),
         y: shared().map(one).collect(),
         ..Series::default()
     }
@@ -205,7 +211,9 @@ fn timeline(result: &SoakResult) -> Option<Section> {
     let (rounds, found) = (&result.rounds, &result.found);
     let axis = || Axis { label: "begun".into(), unit: Unit::Moment, ..Axis::default() };
     let each = rounds.len().div_ceil(POINTS_MAX);
-    let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, thin| thinned(name, rounds, value, thin);
+    let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, thin| {
+        thinned(name, rounds, |round| wall(round.begin), value, thin)
+    };
     let panel = |label: &str, unit, range, all: Vec<Series>| {
         let series: Vec<Series> = all.into_iter().filter(|series| series.y.iter().any(Option::is_some)).collect();
         let y = Axis { label: label.into(), unit, range, ..Axis::default() };

@@ -1,0 +1,317 @@
+//! What a run shows over time, as far as it is held against another run: the rounds of a soak, or what another tool
+//! counted.
+//!
+//! Goes in: rounds with what was found in them, or imported series. Comes out: each quantity round by round, and its
+//! figures over all rounds. The median has an interval that allows for rounds that are like their neighbours; the
+//! other figures (the worst hour, the variation, shares, counts) have no error that is known, and are shown alone.
+
+use super::compare::Unit;
+use super::difference::Figure;
+use super::imported;
+use super::predictability::{Predictability, PredictabilityTerms, known, predictability};
+use super::quantile::error_of_share;
+use super::robust;
+use super::rounds::Round;
+use super::series_figures::{SeriesFigures, series_figures};
+use super::statistics::{Interval, Spread, t_quantile};
+use crate::record::imported::{Figures, Imported, Series};
+
+/// Rounds below which a median has no interval: of fewer nobody can tell how much neighbours are alike.
+pub const ROUNDS_MIN: usize = 40;
+
+/// Operations a second, in runs of any tool.
+const THROUGHPUT: &str = "throughput";
+
+/// What a run shows over time; nothing, of a run at loads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OverTime {
+    /// Each quantity, round by round.
+    pub courses: Vec<Course>,
+    /// Figures over all rounds.
+    pub figures: Vec<FigureOverTime>,
+}
+
+/// A quantity, round by round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// What it is: `throughput`, `p50`, `p99` or `max`, whatever a tool calls them, or the tool's own name.
+    pub name: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// Of each round that has a value: seconds since the run began, and the value. Ascending by time.
+    pub values: Vec<(f64, f64)>,
+}
+
+/// A figure over all rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FigureOverTime {
+    /// What it is, such as `median p99`.
+    pub name: String,
+    /// In which unit.
+    pub unit: Unit,
+    /// The verdict goes by it.
+    pub headline: bool,
+    /// The figure.
+    pub figure: Figure,
+}
+
+impl OverTime {
+    /// Of a series of rounds, ascending by time, and what was found in them.
+    #[must_use]
+    pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
+        type Of = fn(&Round) -> Option<f64>;
+        let max = series_figures(&values(rounds, |round| round.max_us));
+        let quantities: [(&str, Unit, &Option<SeriesFigures>, Of); 4] = [
+            (THROUGHPUT, Unit::PerSecond, &found.rate, |round| round.rate),
+            ("p50", Unit::Microseconds, &found.p50_us, |round| round.p50_us),
+            ("p99", Unit::Microseconds, &found.p99_us, |round| round.p99_us),
+            ("max", Unit::Microseconds, &max, |round| round.max_us),
+        ];
+        let mut made = Self::default();
+        for (name, unit, figures, of) in quantities {
+            let Some(figures) = figures else { continue };
+            made.add(name, unit, figures, &values(rounds, of));
+        }
+        for result in &found.objectives {
+            let kept = result.share_kept.map(Figure::unknown);
+            made.show(format!("{} kept for", result.objective), Unit::Share, kept);
+        }
+        if found.rate.is_some() {
+            let count = |many: usize| Some(Figure::unknown(many as f64));
+            made.show("changes of level".into(), Unit::Count, count(found.changes.len()));
+            made.show("slowdowns".into(), Unit::Count, count(found.episodes.len()));
+        }
+        made
+    }
+
+    /// Of the series that other tools counted. Of two that have one name the first counts.
+    #[must_use]
+    pub fn of_imported(all: &[Imported]) -> Self {
+        let series = all.iter().flat_map(|one| match &one.figures {
+            Figures::Series(series) => series.as_slice(),
+            Figures::Loads(_) => &[],
+        });
+        let series: Vec<&Series> = series.collect();
+        let mut made = Self::default();
+        for one in &series {
+            let told = quantity(one, series.len() == 1);
+            if made.courses.iter().any(|course| course.name == told.name) {
+                continue;
+            }
+            let mut rounds = imported::rounds(one);
+            rounds.sort_by_key(|round| round.begin);
+            if told.name == THROUGHPUT {
+                let found = predictability(&rounds, &PredictabilityTerms::default());
+                let Self { courses, figures } = Self::of_rounds(&rounds, &found);
+                made.courses.extend(courses);
+                made.figures.extend(figures);
+            } else {
+                let known = values(&rounds, |round| Some(round.rate? * told.scale));
+                series_figures(&known).iter().for_each(|figures| made.add(&told.name, told.unit, figures, &known));
+            }
+        }
+        made
+    }
+
+    /// The figure of this name and unit.
+    #[must_use]
+    pub fn figure(&self, name: &str, unit: Unit) -> Option<Figure> {
+        let same = |one: &&FigureOverTime| one.name == name && one.unit == unit;
+        self.figures.iter().find(same).map(|one| one.figure)
+    }
+
+    /// How many rounds it has, or samples of the series that has most; none of a run at loads.
+    #[must_use]
+    pub fn rounds(&self) -> Option<usize> {
+        self.courses.iter().map(|course| course.values.len()).max()
+    }
+
+    /// Adds a quantity with its figures. The greatest response time of a round is one value of many: no verdict rests
+    /// on it, nor on what nobody can call better or worse.
+    fn add(&mut self, name: &str, unit: Unit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
+        let Some((first, _)) = known.first() else { return };
+        let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let interval = median_interval(&values).filter(|_| unit != Unit::Other);
+        self.figures.push(FigureOverTime {
+            name: format!("median {name}"),
+            unit,
+            headline: unit != Unit::Other && name != "max",
+            figure: Figure::of_quantile(figures.median, interval),
+        });
+        let hour = match name {
+            THROUGHPUT => figures.least_hour,
+            "p99" => figures.greatest_hour,
+            _ => None,
+        };
+        self.show(format!("worst hour of {name}"), unit, hour.map(|hour| Figure::unknown(hour.value)));
+        if name == THROUGHPUT {
+            self.show("throughput varies by".into(), Unit::Share, figures.variation.map(Figure::unknown));
+        }
+        let since = |round: &Round| round.begin.since(first.begin) as f64;
+        let values = known.iter().map(|(round, value)| (since(round), *value)).collect();
+        self.courses.push(Course { name: name.into(), unit, values });
+    }
+
+    /// Adds a figure that is not judged, if it is known.
+    fn show(&mut self, name: String, unit: Unit, figure: Option<Figure>) {
+        self.figures.extend(figure.map(|figure| FigureOverTime { name, unit, headline: false, figure }));
+    }
+}
+
+/// The rounds that count and have a value, with it.
+fn values(rounds: &[Round], of: impl Fn(&Round) -> Option<f64>) -> Vec<(&Round, f64)> {
+    let counting = rounds.iter().filter(|round| known(round.counted_rate()).is_some());
+    counting.filter_map(|round| Some((round, known(of(round))?))).collect()
+}
+
+/// What a series of another tool is in our words.
+struct Told {
+    name: String,
+    unit: Unit,
+    /// How many of `unit` one of the tool's is.
+    scale: f64,
+}
+
+/// A rate that stands `alone`, and what is named as soaks name it, is compared with theirs; all else with what has the
+/// same name.
+fn quantity(series: &Series, alone: bool) -> Told {
+    let told = |name: &str, unit, scale| Told { name: name.into(), unit, scale };
+    let (name, unit) = (series.name.to_lowercase(), series.unit.as_str());
+    let scale = |unit| match unit {
+        "ns" => Some(1e-3),
+        "us" | "µs" => Some(1.0),
+        "ms" => Some(1e3),
+        "s" => Some(1e6),
+        _ => None,
+    };
+    // `p99_us` says its unit itself.
+    let (stem, suffix) = name.rsplit_once('_').filter(|(_, end)| scale(end).is_some()).unwrap_or((&name, ""));
+    if let Some(scale) = scale(if unit.is_empty() { suffix } else { unit }) {
+        let is_known = ["p50", "p99", "max"].contains(&stem);
+        return told(if is_known { stem } else { &series.name }, Unit::Microseconds, scale);
+    }
+    let is_counted = series.samples.iter().all(|sample| sample.value.is_none());
+    let is_known = ["iops", "rate", THROUGHPUT].contains(&name.as_str()) && unit.is_empty();
+    if unit == "/s" || is_counted || is_known {
+        let is_throughput = alone || ["iops", "rate", THROUGHPUT].contains(&name.as_str());
+        return told(if is_throughput { THROUGHPUT } else { &series.name }, Unit::PerSecond, 1.0);
+    }
+    let named =
+        if name.contains(&unit.to_lowercase()) { series.name.clone() } else { format!("{}, {unit}", series.name) };
+    told(&named, if unit.ends_with("/s") { Unit::PerSecond } else { Unit::Other }, 1.0)
+}
+
+/// Between which values the true median lies with 95 % confidence, and with how many degrees of freedom that is known.
+///
+/// The share of rounds below the median is a mean of ones and zeros, whose error is told from batches of neighbouring
+/// rounds; the quantiles of the rounds at both ends of that share's interval are the median's, to the outer edges of
+/// what values were rounded to: a histogram's bucket, or a tool's last digit.
+fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
+    if values.len() < ROUNDS_MIN {
+        return None;
+    }
+    let middle = robust::median(values)?;
+    let part = |value: &f64| {
+        let side = value.total_cmp(&middle);
+        [f64::from(side.is_lt()), f64::from(side.is_eq()), 1.0]
+    };
+    let Spread { error, degrees } = error_of_share(&values.iter().map(part).collect::<Vec<_>>(), 0.5)?;
+    let half = t_quantile(degrees) * error;
+    // Rounds that differ so much that the least and the greatest are all that can be said.
+    if half >= 0.5 {
+        return None;
+    }
+    let (low, high) = (robust::quantile(values, 0.5 - half)?, robust::quantile(values, 0.5 + half)?);
+    let rounding = least_step(values) / 2.0;
+    Some((Interval { low: low - rounding, high: high + rounding }, degrees))
+}
+
+/// The least distance between two values that differ: what they are rounded to, if they are rounded coarsely, and next
+/// to nothing if not. 0 where all are equal.
+fn least_step(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps = sorted.windows(2).map(|two| two[1] - two[0]).filter(|step| *step > 0.0);
+    steps.reduce(f64::min).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Moment;
+    use crate::record::imported::Counted;
+
+    fn series(name: &str, unit: &str) -> Series {
+        let begin: Moment = "2026-03-02T00:00:00+00:00".parse().unwrap();
+        let sample = |at: i64| Counted {
+            begin: begin.plus_seconds(60 * at),
+            seconds: Some(60.0),
+            value: Some(2.0 + (at % 7) as f64 / 10.0),
+            count: None,
+        };
+        Series { name: name.into(), unit: unit.into(), samples: (0..40).map(sample).collect() }
+    }
+
+    fn imported(series: Vec<Series>) -> Imported {
+        Imported {
+            sources: vec!["x.csv".into()],
+            tool: "csv".into(),
+            version: None,
+            told: Vec::new(),
+            notes: Vec::new(),
+            figures: Figures::Series(series),
+        }
+    }
+
+    #[test]
+    fn what_a_soak_has_too_is_called_as_there() {
+        for (name, unit, known) in [
+            ("iops", "", (THROUGHPUT, Unit::PerSecond, 1.0)),
+            ("Rate", "/s", (THROUGHPUT, Unit::PerSecond, 1.0)),
+            ("p99_us", "", ("p99", Unit::Microseconds, 1.0)),
+            ("p99_ms", "ms", ("p99", Unit::Microseconds, 1e3)),
+            ("P50", "ms", ("p50", Unit::Microseconds, 1e3)),
+            ("sda r_await", "ms", ("sda r_await", Unit::Microseconds, 1e3)),
+            ("sda rkB/s", "kB/s", ("sda rkB/s", Unit::PerSecond, 1.0)),
+            ("moved", "MB/s", ("moved, MB/s", Unit::PerSecond, 1.0)),
+            ("sda r/s", "/s", ("sda r/s", Unit::PerSecond, 1.0)),
+            ("sda %util", "%", ("sda %util", Unit::Other, 1.0)),
+            ("sessions", "", ("sessions", Unit::Other, 1.0)),
+        ] {
+            let told = quantity(&series(name, unit), false);
+            assert_eq!((told.name.as_str(), told.unit, told.scale), known, "{name} {unit}");
+        }
+        assert_eq!(quantity(&series("physical_reads_per_second", "/s"), true).name, THROUGHPUT);
+    }
+
+    #[test]
+    fn nobody_judges_what_may_be_better_or_worse() {
+        let all = [imported(vec![series("sda r_await", "ms"), series("sda %util", "%"), series("sda r_await", "ms")])];
+        let found = OverTime::of_imported(&all);
+        let headlines: Vec<(&str, bool)> = found.figures.iter().map(|it| (it.name.as_str(), it.headline)).collect();
+        assert_eq!(headlines, [("median sda r_await", true), ("median sda %util", false)]);
+        assert!(!found.figure("median sda %util", Unit::Other).unwrap().is_known());
+        let wait = found.figure("median sda r_await", Unit::Microseconds).unwrap();
+        assert!((wait.estimate.value - 2300.0).abs() < 1e-9 && wait.is_known(), "{wait:?}");
+        assert_eq!((found.rounds(), found.courses[0].values[1].0), (Some(40), 60.0));
+    }
+
+    #[test]
+    fn a_median_of_few_rounds_has_no_interval() {
+        let values: Vec<f64> = (0..ROUNDS_MIN).map(|at| 100.0 + (at * 7 % 20) as f64).collect();
+        let (interval, _) = median_interval(&values).unwrap();
+        assert!(interval.contains(109.5) && interval.low > 100.0 && interval.high < 119.0, "{interval:?}");
+        assert_eq!(median_interval(&values[1..]), None);
+        // Of a slope every round is like the one before it.
+        let slope: Vec<f64> = (0..40).map(f64::from).collect();
+        assert_eq!(median_interval(&slope), None);
+        assert_eq!(median_interval(&[7.0; ROUNDS_MIN]).unwrap().0, Interval { low: 7.0, high: 7.0 });
+    }
+
+    #[test]
+    fn what_is_rounded_is_known_no_better_than_to_its_last_digit() {
+        let rounded = |at: usize| if at.is_multiple_of(9) { 0.41 } else { 0.40 };
+        let (interval, _) = median_interval(&(0..60).map(rounded).collect::<Vec<f64>>()).unwrap();
+        assert!((interval.low - 0.395).abs() < 1e-9 && (interval.high - 0.405).abs() < 1e-9, "{interval:?}");
+    }
+}
