@@ -344,6 +344,17 @@ fn what_went_wrong_is_said_first_and_is_not_predictable() {
     assert!(found.word == Word::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
 }
 
+#[test]
+fn a_lone_round_before_a_gap_is_no_worst_hour() {
+    let mut rounds = noise(200);
+    rounds[80].rate = Some(1000.0);
+    let of_median = |rounds: &[Round]| found(rounds).rate.unwrap().least_hour.unwrap().of_median;
+    assert!((0.75..0.85).contains(&of_median(&rounds)), "one quarter of an hour in four: {}", of_median(&rounds));
+    rounds.drain(81..105);
+    let before = found(&rounds).rate.unwrap().least_hour.unwrap();
+    assert!(before.of_median > 0.7, "{before:?}");
+}
+
 /// Rounds of a load that is due at times of its own: throughput says what was asked for, response time what it was like.
 #[test]
 fn an_open_load_is_judged_by_its_response_time() {

@@ -78,13 +78,14 @@ pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
 }
 
 /// The hour from the beginning of each round on, as far as it lies within the series; none if that is below two hours.
+/// An hour of which less than two thirds as much was measured as of most, before a gap, is no hour to go by.
 fn hours(known: &[(&Round, f64)], middle: f64) -> Vec<Hour> {
     let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else { return Vec::new() };
     let whole = last.finish().since(first.begin) as f64;
     if whole < 2.0 * HOUR || middle <= 0.0 {
         return Vec::new();
     }
-    let mut hours = Vec::with_capacity(known.len());
+    let mut hours: Vec<(Moment, f64, f64)> = Vec::with_capacity(known.len());
     for (at, (from, _)) in known.iter().enumerate() {
         let end = from.begin.plus_seconds(3600);
         // The last hour must be one.
@@ -99,7 +100,11 @@ fn hours(known: &[(&Round, f64)], middle: f64) -> Vec<Hour> {
             weight += seconds;
             sum += seconds * value;
         }
-        hours.push(Hour { begin: from.begin, value: sum / weight, of_median: sum / weight / middle });
+        hours.push((from.begin, weight, sum / weight));
     }
-    hours
+    let weights: Vec<f64> = hours.iter().map(|(_, weight, _)| *weight).collect();
+    let enough = median(&weights).unwrap_or(0.0) * 2.0 / 3.0;
+    let is_whole = |(_, weight, _): &(Moment, f64, f64)| *weight >= enough;
+    let hour = |(begin, _, value): (Moment, f64, f64)| Hour { begin, value, of_median: value / middle };
+    hours.into_iter().filter(is_whole).map(hour).collect()
 }
