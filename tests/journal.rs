@@ -8,7 +8,7 @@ mod common;
 use common::{Place, Scratch, entries, rigel, scratch_file};
 use proptest::prelude::*;
 use rigel::model::Coordinates;
-use rigel::record::journal::{self, FORMAT_IMPORTED, Run};
+use rigel::record::journal::{self, FORMAT_IMPORTED, Journal, Run};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -79,6 +79,16 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
         let run = journal::read(&path).unwrap();
         assert!(!run.cut && run.points.len() == 2 && run.complete().len() == 2, "cut at {cut}");
     }
+}
+
+#[test]
+fn a_journal_that_was_removed_meanwhile_takes_no_more_points() {
+    let place = Place::new("journal-removed");
+    small_journal(&place);
+    let (mut journal, run) = Journal::reopen(&place.0.join("run")).unwrap();
+    std::fs::remove_dir_all(place.0.join("run")).unwrap();
+    let error = journal.point(&run.points[0]).unwrap_err().to_string();
+    assert!(error.contains("was removed while this run was adding to it"), "{error}");
 }
 
 #[test]

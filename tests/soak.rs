@@ -143,6 +143,9 @@ fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
     assert!(cause(&said.stdout), "{said:?}");
     assert!(cause(&ends(&place, "report failed --json", 0).stdout), "not in the JSON");
     assert!(cause(&ends(&place, "report failed --html -", 0).stdout), "not on the page");
+    // A service manager that is told of a failure would begin it again for ever.
+    let again = ends(&place, "soak --no-progress --resume failed", 0);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("nothing of this soak is left"), "{again:?}");
     // Served one after the other, ten operations take ten minutes: every other round finds the one before it at work.
     let line = "soak sim:1,40s,fixed --depth 2 --every 1m --for 12m --no-progress --out missing";
     let said = ends(&place, line, 1);

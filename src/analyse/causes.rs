@@ -5,7 +5,7 @@ use crate::model::{Finding, Moment};
 use crate::record::PointRecord;
 use std::collections::BTreeMap;
 
-/// Causes that are told apart, of each sort; what comes after them is counted as others. Memory does not grow with them.
+/// Causes that are told apart, of each sort; what comes after them is counted as others, so memory does not grow.
 const CAUSES_MOST: usize = 20;
 const OTHERS: &str = "other causes";
 

@@ -83,8 +83,8 @@ pub enum Word {
     Stepped,
     /// It slowed down for a while, or has not come back since.
     Slowed,
-    /// It differs from round to round without a pattern that was found: throughput by more than 10 %, p99 by more than a
-    /// quarter.
+    /// It differs from round to round without a pattern that was found: throughput by more than 10 %, p99 by more than
+    /// a quarter.
     Erratic,
     /// Too many rounds could not be measured, operations failed, or nothing was done in some rounds; what was measured
     /// shows no other pattern.

@@ -112,21 +112,28 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         }
     };
     let (job, last) = match &args.measuring.resume {
-        Some(directory) => rounds::resume(directory, &args.measuring, &mut ended)?,
+        Some(directory) => {
+            let Some(resumed) = rounds::resume(directory, &args.measuring, &mut ended)? else {
+                remark("nothing of this soak is left to measure\n\n");
+                return report_on(directory, args.measuring.json, None);
+            };
+            resumed
+        }
         None => (args.begin()?, 0),
     };
     let directory = job.directory.clone();
     let stopped = rounds::measure(job, last, &args.measuring, &mut ended)?;
-    report_on(&directory, args.measuring.json, stopped)
+    report_on(&directory, args.measuring.json, Some(stopped))
 }
 
-/// Shows the report, and answers the exit status.
-fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
+/// Shows the report, and answers the exit status. `stopped` says whether what was measured now was ended before it was
+/// through; none if nothing was.
+fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
     result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found) });
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
     page::put(&html::of_soak(&header, &found), directory);
-    if stopped {
+    if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was through",
             format!("go on with it by `rigel soak --resume {}`", directory.display()),
@@ -136,7 +143,10 @@ fn report_on(directory: &Path, json: bool, stopped: bool) -> Result<u8, Error> {
     if missed {
         return Ok(3);
     }
-    refuse_incomplete(&found.found)?;
+    // Who is told again and again to go on, such as a service manager, must be told once that there is nothing left.
+    if stopped.is_some() {
+        refuse_incomplete(&found.found)?;
+    }
     Ok(0)
 }
 
@@ -300,6 +310,13 @@ impl SoakArgs {
             None => Load::Closed { depth: load.depth.unwrap_or(depth) },
         };
         let share: Ratio = timetable.slo_share.parse()?;
+        let mut objectives: Vec<Objective> = Vec::new();
+        // The same one twice, `p99<1s` and `p99<1000ms`, is one.
+        for objective in &timetable.slo {
+            if !objectives.contains(objective) {
+                objectives.push(*objective);
+            }
+        }
         Ok(SoakRequest {
             load: load_of_round,
             length,
@@ -315,7 +332,7 @@ impl SoakArgs {
             limit: timetable.limit.unwrap_or(every),
             every,
             lasting,
-            objectives: timetable.slo.clone(),
+            objectives,
             share,
         })
     }

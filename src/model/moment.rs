@@ -44,6 +44,12 @@ impl Moment {
         self.seconds + i64::from(self.offset)
     }
 
+    /// The same moment by the clock on the wall of another one.
+    #[must_use]
+    pub fn by_the_clock_of(self, other: Moment) -> Self {
+        Self { offset: other.offset, ..self }
+    }
+
     /// Seconds since local midnight.
     #[must_use]
     pub fn second_of_day(self) -> u32 {

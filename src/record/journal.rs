@@ -193,6 +193,13 @@ impl Journal {
     fn append(&mut self, line: &Line) -> Result<(), Error> {
         let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
         text.push(b'\n');
+        // A file whose name is gone takes all that is written to it along when it is closed.
+        if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
+            return Err(Error::failed(
+                format!("'{}' was removed while this run was adding to it", self.path.display()),
+                "begin another run, and leave its directory where it is until it ends",
+            ));
+        }
         let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
         if written.is_ok() {
             self.whole += text.len() as u64;

@@ -16,8 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Told of every round that ends, and beforehand of those that are in the journal already; first of all of none.
 pub(in crate::cli) type Ended<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
 
-/// A soak that was cut short, and the number of its last round. Its rounds are read one by one, and none is kept.
-pub(in crate::cli) fn resume(directory: &Path, args: &MeasuringArgs, ended: &mut Ended) -> Result<(Job, u32), Error> {
+/// A soak that was cut short, and the number of its last round; none if nothing of it is left to measure. Its rounds
+/// are read one by one, and none is kept.
+pub(in crate::cli) fn resume(
+    directory: &Path,
+    args: &MeasuringArgs,
+    ended: &mut Ended,
+) -> Result<Option<(Job, u32)>, Error> {
     let mut last = 0;
     let (journal, header, cut) = Journal::reopen_each(directory, &mut |header, record| {
         if let Step::Round(number) = record.coordinates.step {
@@ -28,8 +33,20 @@ pub(in crate::cli) fn resume(directory: &Path, args: &MeasuringArgs, ended: &mut
     if cut {
         remark("the journal's last line was cut off: its round is lost\n");
     }
+    if is_over(&header, last)? {
+        ended(&header, None);
+        return Ok(None);
+    }
     let job = job_again(directory, args, journal, Run { header, points: Vec::new(), imported: Vec::new(), cut })?;
-    Ok((job, last))
+    Ok(Some((job, last)))
+}
+
+/// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
+fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
+    let Some(Search::Soak(request)) = Search::of(&header.plan) else { return Ok(false) };
+    let is_lapsed =
+        !matches!(header.target, Target::Sim(_)) && clock::gone_since(header.started.parse()?) >= request.lasting;
+    Ok(last >= request.rounds() || is_lapsed)
 }
 
 /// Measures the rounds after number `last`. Answers whether it was stopped before the last of them.
@@ -57,14 +74,6 @@ fn prepare_and_measure(
     let Search::Soak(request) = job.plan.search.clone() else {
         return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
     };
-    if let Some((_, run)) = &job.resumed {
-        let gone = clock::gone_since(run.header.started.parse()?);
-        let is_over = !matches!(job.target, Target::Sim(_)) && gone >= request.lasting;
-        if last >= request.rounds() || is_over {
-            ended(&run.header, None);
-            return Ok(());
-        }
-    }
     let made = ready(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
         let bench = match made {

@@ -2,7 +2,7 @@
 
 use super::page::{Block, Section};
 use super::words;
-use crate::model::{BlockDevice, VolumeMember};
+use crate::model::{BlockDevice, Target, VolumeMember};
 use crate::plan::Search;
 use crate::record::journal::Header;
 use serde_json::Value;
@@ -48,13 +48,18 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
 }
 
 fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
-    let engine = if header.engine.buffered { "through the page cache" } else { "direct I/O" };
+    // How a database opens its files stands among its settings, and a model has none.
+    let manner = match header.target {
+        Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
+        _ if header.engine.buffered => ", through the page cache",
+        _ => ", direct I/O",
+    };
     let mut rows = vec![
         pair("target", &header.facts.name),
         pair("size", &header.facts.usable),
         pair("workload", &workload),
         pair("begun", &header.started),
-        pair("engine", &format!("{}, {engine}", header.engine.name)),
+        pair("engine", &format!("{}{manner}", header.engine.name)),
         pair("granted", &header.engine_about),
         pair("Rigel", &header.version),
     ];

@@ -108,9 +108,10 @@ fn tone(found: &Predictability, doubtful: bool) -> Tone {
     }
 }
 
-/// A moment on the axis of local time.
-fn wall(moment: Moment) -> f64 {
-    moment.wall_seconds() as f64
+/// A moment on the axis of local time. All are by the clock of the first: an hour that the clock on the wall shows twice,
+/// in autumn, would lie over the one before.
+fn wall(moment: Moment, first: Moment) -> f64 {
+    moment.by_the_clock_of(first).wall_seconds() as f64
 }
 
 /// `5,012/s`.
@@ -118,8 +119,16 @@ fn rate(value: f64) -> String {
     words::count(value) + "/s"
 }
 
+/// A figure of a quantity with its unit.
+fn show(of: Quantity, value: f64) -> String {
+    match of {
+        Quantity::Rate => rate(value),
+        Quantity::P99Us => words::time(value),
+    }
+}
+
 /// Where 95 % of the rounds lie, in words.
-fn range(figures: &SeriesFigures, show: fn(f64) -> String) -> String {
+fn range(figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
     format!("95 % of {} rounds: {} to {}", words::count(figures.rounds as f64), show(figures.low), show(figures.high))
 }
 
@@ -134,23 +143,31 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         note,
         exact,
     };
-    if let Some(figure) = &found.rate {
-        let median = headline("rate.median", "median throughput", rate(figure.median), String::new(), figure.median);
-        figures.push(Headline { interval: range(figure, rate), ..median });
-        if let Some(hour) = figure.least_hour {
-            let note = format!("{} from {}", rate(hour.value), hour.begin.short());
+    // What the verdict goes by comes first.
+    let (of, main) = match found.judged_by {
+        Quantity::Rate => ("rate", &found.rate),
+        Quantity::P99Us => ("p99_us", &found.p99_us),
+    };
+    if let Some(figure) = main {
+        let quantity = found.judged_by;
+        let label = format!("median {}", quantity.name());
+        let value = show(quantity, figure.median);
+        let median = headline(&format!("{of}.median"), &label, value, String::new(), figure.median);
+        figures.push(Headline { interval: range(figure, |value| show(quantity, value)), ..median });
+        let (name, hour) = match quantity {
+            Quantity::Rate => ("least_hour", figure.least_hour),
+            Quantity::P99Us => ("greatest_hour", figure.greatest_hour),
+        };
+        if let Some(hour) = hour {
+            let note = format!("{} from {}", show(quantity, hour.value), hour.begin.short());
             let value = format!("{:.0} %", hour.of_median * 100.0);
-            figures.push(headline(
-                "rate.least_hour.of_median",
-                "worst hour, of the median",
-                value,
-                note,
-                hour.of_median,
-            ));
+            let name = format!("{of}.{name}.of_median");
+            figures.push(headline(&name, "worst hour, of the median", value, note, hour.of_median));
         }
         if let Some(variation) = figure.variation {
             let value = format!("{:.1} %", variation * 100.0);
-            figures.push(headline("rate.variation", "varies by", value, "deviation over mean".into(), variation));
+            let name = format!("{of}.variation");
+            figures.push(headline(&name, "varies by", value, "deviation over mean".into(), variation));
         }
     }
     let least = found.objectives.iter().enumerate().filter_map(|(at, result)| Some((at, result, result.share_kept?)));
@@ -159,6 +176,9 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         let note = format!("{} asked{used}", soak::share(result.share_asked));
         let label = format!("{} kept for", result.objective);
         figures.push(headline(&format!("objectives.{at}.share_kept"), &label, soak::share(kept), note, kept));
+    } else if let (Quantity::P99Us, Some(figure)) = (found.judged_by, &found.rate) {
+        let median = headline("rate.median", "median throughput", rate(figure.median), String::new(), figure.median);
+        figures.push(Headline { interval: range(figure, rate), ..median });
     } else if let Some(p99) = &found.p99_us {
         let median = headline("p99_us.median", "median p99", words::time(p99.median), String::new(), p99.median);
         figures.push(Headline { interval: range(p99, words::time), ..median });
@@ -209,10 +229,13 @@ pub(super) fn thinned<T>(
 /// None where no round has a figure.
 fn timeline(result: &SoakResult) -> Option<Section> {
     let (rounds, found) = (&result.rounds, &result.found);
-    let axis = || Axis { label: "begun".into(), unit: Unit::Moment, ..Axis::default() };
+    let first = rounds.first()?.begin;
+    let changed = rounds.iter().any(|round| round.begin.by_the_clock_of(first) != round.begin);
+    let begun = if changed { "begun, by the clock before it was changed" } else { "begun" };
+    let axis = || Axis { label: begun.into(), unit: Unit::Moment, ..Axis::default() };
     let each = rounds.len().div_ceil(POINTS_MAX);
     let series = |name: &str, value: &dyn Fn(&Round) -> Option<f64>, thin| {
-        thinned(name, rounds, |round| wall(round.begin), value, thin)
+        thinned(name, rounds, |round| wall(round.begin, first), value, thin)
     };
     let panel = |label: &str, unit, range, all: Vec<Series>| {
         let series: Vec<Series> = all.into_iter().filter(|series| series.y.iter().any(Option::is_some)).collect();
@@ -255,7 +278,7 @@ fn timeline(result: &SoakResult) -> Option<Section> {
     if panels.is_empty() {
         return None;
     }
-    mark(&mut panels, found);
+    mark(&mut panels, found, first);
     let shown: Vec<&str> = panels.iter().map(|lines| lines.y.label.as_str()).collect();
     let shown = words::capital(&shown.join(", "));
     let description = format!("{shown} of {} rounds. {}", rounds.len(), found.verdict);
@@ -284,7 +307,8 @@ fn longest(breaches: &[Breach]) -> Vec<&Breach> {
 }
 
 /// Marks changes and slowdowns where they were, and the longest breaches at the latencies.
-fn mark(panels: &mut [Lines], found: &Predictability) {
+fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
+    let wall = |moment| wall(moment, first);
     for lines in panels {
         let upright = |at, to, label: String, tone| Mark { at, to, upright: true, label, tone };
         match lines.y.unit {
@@ -536,14 +560,13 @@ mod tests {
     }
 
     fn result(rounds: Vec<Round>, of: usize) -> SoakResult {
+        result_of(rounds, of, false)
+    }
+
+    fn result_of(rounds: Vec<Round>, of: usize, is_open: bool) -> SoakResult {
         let objectives = vec!["p99<2ms".parse().unwrap(), "p99<1ms".parse().unwrap()];
-        let terms = PredictabilityTerms {
-            objectives,
-            share: 0.4,
-            every_seconds: Some(300.0),
-            planned: Some(20_000),
-            is_open: false,
-        };
+        let terms =
+            PredictabilityTerms { objectives, share: 0.4, every_seconds: Some(300.0), planned: Some(20_000), is_open };
         let found = predictability(&rounds[..of], &terms);
         SoakResult { rounds, found, findings: Vec::new() }
     }
@@ -564,8 +587,29 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_set_to_winter_time_draws_no_line_backwards() {
+        let mut all = rounds(48);
+        for (at, round) in all.iter_mut().enumerate() {
+            let offset = if at < 24 { "+02:00" } else { "+01:00" };
+            let zone: Moment = format!("2026-01-02T00:00:00{offset}").parse().unwrap();
+            round.begin = round.begin.by_the_clock_of(zone);
+        }
+        let Some(Block::Chart(chart)) = timeline(&result(all, 48)).unwrap().blocks.pop() else { panic!("no chart") };
+        let Plot::Stack { panels } = &chart.plot else { panic!("{chart:?}") };
+        let x = &panels[0].series[0].x;
+        assert!(x.len() == 48 && x.windows(2).all(|two| (two[1] - two[0] - 300.0).abs() < 1e-9), "{x:?}");
+        assert!(panels[0].x.label.contains("before it was changed"), "{}", panels[0].x.label);
+    }
+
+    #[test]
     fn large_figures_are_those_of_the_json_report() {
-        let result = result(rounds(60), 60);
+        for is_open in [false, true] {
+            large_figures_are_in_the_report(is_open);
+        }
+    }
+
+    fn large_figures_are_in_the_report(is_open: bool) {
+        let result = result_of(rounds(60), 60, is_open);
         let report: serde_json::Value = serde_json::from_str(&soak::json(&header(), &result)).unwrap();
         let page = page(&header(), &result);
         let names: Vec<&str> = page.figures.iter().map(|figure| figure.name.as_str()).collect();
@@ -578,10 +622,9 @@ mod tests {
             assert!((told - figure.exact).abs() <= 1e-12 * told.abs(), "{}: {told}", figure.name);
         }
         let median = &page.figures[0];
-        assert!(
-            median.value.starts_with("12,0") && median.interval.starts_with("95 % of 60 rounds: 12,0"),
-            "{median:?}"
-        );
+        let (value, least) = if is_open { ("1.51 ms", "1.50 ms to ") } else { ("12,0", "12,0") };
+        let interval = format!("95 % of 60 rounds: {least}");
+        assert!(median.value.starts_with(value) && median.interval.starts_with(&interval), "{median:?}");
         let said = soak::rounds(&result.found);
         assert!(said.contains("19940 planned rounds are not there\n"), "{said}");
     }
