@@ -206,10 +206,15 @@ fn table(loads: &[&LoadFigures]) -> Block {
     Block::Table(words::rows("Loads; - is what the tool does not tell", &columns, loads.iter().map(row).collect()))
 }
 
+/// Waits are fractions of a millisecond, rates are thousands.
+fn counted(value: f64) -> String {
+    if value.abs() < 99.95 { imported::three_digits(value) } else { words::count(value) }
+}
+
 fn series_table(all: &[&SeriesSummary]) -> Block {
-    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), words::count);
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), counted);
     let when = |value: Option<(f64, Moment)>| {
-        value.map_or_else(|| "-".into(), |(value, at)| format!("{} at {}", words::count(value), at.short()))
+        value.map_or_else(|| "-".into(), |(value, at)| format!("{} at {}", counted(value), at.short()))
     };
     let row = |series: &&SeriesSummary| {
         vec![
