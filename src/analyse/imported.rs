@@ -123,7 +123,7 @@ pub fn imported(told: &Imported) -> ImportedSummary {
         tool: told.tool.clone(),
         version: told.version.clone(),
         told: told.told.clone(),
-        notes: told.notes.clone(),
+        notes: told.notes.iter().cloned().chain(gaps(&told.figures)).collect(),
         loads,
         series,
     }
@@ -372,20 +372,62 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
 
 // ---- series ----
 
-/// The rounds of a series, for the analysis of what goes on for hours or days. A sample that does not say how long it
-/// took is taken to last until the next one begins; the last, as long as the one before it.
+/// How much longer than usual an interval between samples is before it is a gap.
+const GAP: f64 = 1.5;
+
+/// Seconds from one sample of a series to the next: the upper median, where there are two. None that are zero.
+fn usual_interval(series: &Series) -> Option<f64> {
+    let between = series.samples.windows(2).map(|two| two[1].begin.since(two[0].begin));
+    let mut intervals: Vec<i64> = between.filter(|seconds| *seconds > 0).collect();
+    intervals.sort_unstable();
+    intervals.get(intervals.len() / 2).map(|seconds| *seconds as f64)
+}
+
+/// How long each sample took. One that does not say so is taken to last until the next one begins, but over a gap no
+/// longer than is usual: nobody counted in there. The last lasts as long as the one before it.
+fn lengths(series: &Series) -> Vec<f64> {
+    let usual = usual_interval(series).unwrap_or(0.0);
+    let until_next = |at: usize| {
+        let (this, next) = (series.samples.get(at)?, series.samples.get(at + 1)?);
+        let seconds = Some(next.begin.since(this.begin) as f64).filter(|seconds| *seconds > 0.0)?;
+        Some(if seconds > GAP * usual { usual } else { seconds })
+    };
+    let told = series.samples.iter().enumerate();
+    let length = |(at, sample): (usize, &Counted)| {
+        sample.seconds.or_else(|| until_next(at)).or_else(|| until_next(at.checked_sub(1)?)).unwrap_or(0.0)
+    };
+    told.map(length).collect()
+}
+
+/// A note of the times of which nothing is told, by the longest series; none where there is no such time.
+fn gaps(figures: &Figures) -> Option<String> {
+    let Figures::Series(all) = figures else { return None };
+    let series = all.iter().max_by_key(|series| series.samples.len())?;
+    let usual = usual_interval(series)?;
+    let ends = series.samples.iter().zip(lengths(series)).map(|(sample, seconds)| after(sample.begin, seconds));
+    let spans = ends.zip(series.samples.iter().skip(1)).map(|(end, next)| (end, next.begin));
+    let is_gap = |(from, to): &(Moment, Moment)| to.since(*from) as f64 >= (GAP - 1.0) * usual;
+    let gaps: Vec<(Moment, Moment)> = spans.filter(is_gap).collect();
+    let (from, to) = gaps.iter().max_by_key(|(from, to)| to.since(*from))?;
+    let span = format!("from {} to {}", from.short(), to.short());
+    Some(match gaps.len() {
+        1 => format!("nothing is told {span}"),
+        count => format!("there are {count} gaps of which nothing is told, the longest {span}"),
+    })
+}
+
+/// The moment so many seconds later, to the second.
+#[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
+fn after(begin: Moment, seconds: f64) -> Moment {
+    begin.plus_seconds(seconds.round().clamp(0.0, 1e9) as i64)
+}
+
+/// The rounds of a series, for the analysis of what goes on for hours or days.
 #[must_use]
 pub fn rounds(series: &Series) -> Vec<Round> {
-    let gap = |at: usize| {
-        let (this, next) = (series.samples.get(at)?, series.samples.get(at + 1)?);
-        Some(next.begin.since(this.begin) as f64).filter(|seconds| *seconds > 0.0)
-    };
-    let seconds = |at: usize, sample: &Counted| {
-        sample.seconds.or_else(|| gap(at)).or_else(|| gap(at.checked_sub(1)?)).unwrap_or(0.0)
-    };
     let is_per_second = series.unit.ends_with("/s");
-    let round = |(at, sample): (usize, &Counted)| {
-        let (rate, seconds) = (sample.rate(), seconds(at, sample));
+    let round = |(at, (sample, seconds)): (usize, (&Counted, f64))| {
+        let rate = sample.rate();
         let counted = || if is_per_second { rate.map_or(0.0, |rate| rate * seconds) } else { 0.0 };
         Round {
             number: u32::try_from(at + 1).unwrap_or(u32::MAX),
@@ -404,7 +446,7 @@ pub fn rounds(series: &Series) -> Vec<Round> {
             host: None,
         }
     };
-    series.samples.iter().enumerate().map(round).collect()
+    series.samples.iter().zip(lengths(series)).enumerate().map(round).collect()
 }
 
 fn series_figures(series: &Series) -> SeriesSummary {
@@ -417,9 +459,7 @@ fn series_figures(series: &Series) -> SeriesSummary {
         n if n % 2 == 1 => Some(values[middle].0),
         _ => Some(f64::midpoint(values[middle - 1].0, values[middle].0)),
     };
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
-    let end =
-        |sample: &Counted| sample.begin.plus_seconds(sample.seconds.unwrap_or(0.0).round().clamp(0.0, 1e9) as i64);
+    let end = |sample: &Counted| after(sample.begin, sample.seconds.unwrap_or(0.0));
     SeriesSummary {
         name: series.name.clone(),
         unit: series.unit.clone(),
@@ -467,6 +507,23 @@ mod tests {
         let Figures::Series(series) = found.figures else { unreachable!("a csv has series") };
         let seconds: Vec<f64> = rounds(&series[0]).iter().map(|round| round.seconds).collect();
         assert_eq!(seconds, [600.0, 1200.0, 1200.0]);
+    }
+
+    #[test]
+    fn a_sample_before_a_gap_lasts_no_longer_than_is_usual_and_the_gap_is_told() {
+        let of = |text: &str| table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
+        let times = ["1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15"];
+        let text = times.map(|time| format!("2026-03-0{time},5\n")).concat();
+        let found = of(&text);
+        let Figures::Series(series) = &found.figures else { unreachable!("a csv has series") };
+        assert!(rounds(&series[0]).iter().all(|round| (round.seconds - 900.0).abs() < 0.5));
+        let notes = imported(&found).notes.join("; ");
+        let expected =
+            "there are 2 gaps of which nothing is told, the longest from 2026-03-01 17:15 to 2026-03-02 05:00";
+        assert!(notes.contains(expected), "{notes}");
+        let without = imported(&of(&text[..text.find("2026-03-02").unwrap()])).notes.join("; ");
+        assert!(without.contains("nothing is told from 2026-03-01 10:45 to 2026-03-01 16:30"), "{without}");
+        assert!(imported(&cloud_day()).notes.iter().all(|note| !note.contains("nothing is told")));
     }
 
     #[test]

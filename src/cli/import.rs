@@ -109,7 +109,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     ))
 }
 
-/// The text of a file. What is not UTF-8 in it is shown as such: names of hosts and devices are in many encodings.
+/// The text of a file.
 fn read(path: &Path) -> Result<String, Error> {
     let unreadable = |why: String| {
         Error::asked(format!("cannot read '{}': {why}", path.display()), "name a file with a tool's results")
@@ -122,7 +122,7 @@ fn read(path: &Path) -> Result<String, Error> {
         return Err(unreadable(format!("it has {}, and up to {BYTES_MAX} are read", Bytes(size.len()))));
     }
     let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    import::text(&path.display().to_string(), &bytes)
 }
 
 fn refuse_duplicates(names: &[String]) -> Result<(), Error> {

@@ -4,7 +4,8 @@
 //! A report's time is that of its end. The first report of a run counts from the boot and is left out, unless iostat
 //! has left it out itself (`-y`). A file may hold several runs, each below its own first line.
 
-use super::time::{Order, moment};
+use super::samples::{Remarks, impossible, put_in_order};
+use super::time::{Order, manner, moment};
 use super::{Source, damaged, number, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
@@ -83,7 +84,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
         ));
     }
     let times: Vec<&str> = found.reports.iter().map(|report| report.time.as_str()).collect();
-    let (order, is_shown) = Order::of(times.iter().copied());
+    let (order, of_times) = manner(times.iter().copied());
     let mut moments = Vec::new();
     for (report, time) in found.reports.iter().zip(times.iter().copied()) {
         let why = if time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
@@ -92,12 +93,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     }
     let mut notes =
         vec!["times are those of the ends of reports; each sample begins where the one before it ended".into()];
-    if !is_shown {
-        notes.push("no date shows whether its month or its day comes first: the month is taken to".into());
-    }
-    if !times.iter().any(|time| time.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-']))) {
-        notes.push("times tell no offset from UTC: they are shown as written".into());
-    }
+    notes.extend(of_times);
     match found.reports.iter().filter(|report| report.is_since_boot).count() {
         0 => {}
         1 => notes.push("the first report counts from the boot and is left out".into()),
@@ -105,16 +101,21 @@ pub fn read(source: Source) -> Result<Imported, Error> {
             "iostat was started {runs} times: the first report of each counts from the boot and is left out"
         )),
     }
-    let series = series(&found.reports, &moments);
+    let mut remarks = Remarks::default();
+    let mut series = series(&found.reports, &moments, &mut remarks);
     if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
         return Err(Error::failed(
             format!("'{name}' holds one report of a run, which counts from the boot and tells nothing of a time"),
             "record more than one: iostat -x -t 10 360",
         ));
     }
-    let idle = idle_devices(&found.reports);
-    if idle > 0 {
-        notes.push(format!("{idle} devices did nothing and are left out"));
+    remarks.refuse_all_left_out(name, &series)?;
+    notes.extend(remarks.notes());
+    notes.extend(put_in_order(&mut series));
+    match idle_devices(&found.reports) {
+        0 => {}
+        1 => notes.push("1 device did nothing and is left out".into()),
+        idle => notes.push(format!("{idle} devices did nothing and are left out")),
     }
     let sources = vec![name.to_string()];
     let (tool, figures) = ("iostat".to_string(), Figures::Series(series));
@@ -141,12 +142,12 @@ fn idle_devices(reports: &[Report]) -> usize {
 }
 
 /// A series for each device and column that showed something.
-fn series(reports: &[Report], moments: &[Moment]) -> Vec<Series> {
+fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (at, report) in reports.iter().enumerate().filter(|(_, report)| !report.is_since_boot) {
-        // Of a first report that is whole, the interval is that of the second.
+        // Of a first report that is whole, and of one before which the clock was set back, it is the next one's.
         let before = at.checked_sub(1).filter(|_| !report.is_first);
-        let before = before.map(|before| moments[at].since(moments[before]));
+        let before = before.map(|before| moments[at].since(moments[before])).filter(|seconds| *seconds > 0);
         let after = || {
             let next = reports.get(at + 1).filter(|next| !next.is_first);
             next.map(|_| moments[at + 1].since(moments[at]))
@@ -161,7 +162,11 @@ fn series(reports: &[Report], moments: &[Moment]) -> Vec<Series> {
                 series.len() - 1
             });
             let seconds = seconds.map(|seconds| seconds as f64);
-            series[place].samples.push(Counted { begin, seconds, value: Some(*value), count: None });
+            let sample = Counted { begin, seconds, value: Some(*value), count: None };
+            match impossible(&sample, &series[place].unit) {
+                Some(why) => remarks.left_out(report.line, why),
+                None => series[place].samples.push(sample),
+            }
         }
     }
     series.retain(|one| one.samples.iter().any(|sample| sample.value != Some(0.0)));
@@ -365,7 +370,7 @@ mod tests {
     fn each_run_in_a_file_that_was_added_to_has_its_report_since_boot_left_out() {
         let whole = include_str!("../../tests/imports/iostat_10.txt");
         let (_, once) = series_of(whole);
-        let (found, twice) = series_of(&whole.repeat(2));
+        let (found, twice) = series_of(&format!("{whole}{}", whole.replace("04/23/2016", "04/24/2016")));
         let values = |series: &[Series]| -> Vec<Option<f64>> {
             named(series, "sda r/s").samples.iter().map(|sample| sample.value).collect()
         };
@@ -378,6 +383,21 @@ mod tests {
         let (_, series) = series_of(&[run([11, 12]), run([41, 42])].concat());
         assert_eq!(values(&series), [11.0, 12.0, 41.0, 42.0].map(Some));
         assert!(named(&series, "sda r/s").samples.iter().all(|sample| sample.seconds == Some(1.0)), "{series:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_and_a_negative_figure_are_told() {
+        let report = |time, reads| format!("2026-10-25T{time}\nDevice r/s %util\nsda {reads} 1.0\n\n");
+        let head = "Linux 5.4.0 (db1) \t2026-10-25 \t_x86_64_\t(2 CPU)\n\n\n";
+        let times = ["02:40:00", "02:50:00", "02:05:00", "02:15:00", "02:25:00"];
+        let reads = ["1", "2", "3", "-4", "5"];
+        let reports = times.iter().zip(reads).map(|(time, reads)| report(time, reads)).collect::<String>();
+        let (found, series) = series_of(&format!("{head}{reports}"));
+        let samples = &named(&series, "sda r/s").samples;
+        assert!(samples.is_sorted_by_key(|sample| sample.begin), "{samples:?}");
+        assert!(samples.len() == 4 && samples.iter().all(|sample| sample.seconds == Some(600.0)), "{samples:?}");
+        let said = found.notes.join("; ");
+        assert!(said.contains("times go back") && said.contains("line 16: the value is negative"), "{said}");
     }
 
     #[test]

@@ -6,12 +6,14 @@
 pub mod fio;
 pub mod iostat;
 pub mod orion;
+mod samples;
 pub mod table;
 pub mod time;
 
 use crate::model::Error;
 use crate::record::Imported;
-use crate::record::imported::Figures;
+use crate::record::imported::{Figures, escaped};
+use std::borrow::Cow;
 
 /// A file that was read.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +53,24 @@ impl Format {
     }
 }
 
+/// The text of a file, without the mark of its encoding at its beginning. What is not UTF-8 in it is shown as such:
+/// names of hosts and devices are in many encodings.
+///
+/// # Errors
+/// It is UTF-16, of which nothing could be read.
+pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
+    let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    // Every other byte of plain letters is zero in it.
+    if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
+        return Err(Error::asked(
+            format!("'{name}' is UTF-16, and UTF-8 is read"),
+            "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+        ));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.to_string(), str::to_string))
+}
+
 /// Reads `sources`, each by its content, or all as `format`. Files of one Orion run become one.
 ///
 /// # Errors
@@ -58,7 +78,10 @@ impl Format {
 pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
     let mut of_orion: Vec<Source> = Vec::new();
-    for source in sources {
+    // What could drive a terminal is spelled out before anything is told of it.
+    let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
+    let plain: Vec<Source> = sources.iter().zip(&texts).map(|(source, text)| Source { text, ..*source }).collect();
+    for source in &plain {
         match format.map_or_else(|| recognise(*source, columns), Ok)? {
             Format::Fio => found.push(fio::read(*source)?),
             Format::Iostat => found.push(iostat::read(*source)?),
@@ -91,8 +114,9 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Err
         Err(Error::asked(
             format!(
                 "'{}' is in no format that is read: there is no `\"fio version\"` of fio's JSON in it, no `Large/Small` or \
-                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines of a time and a number",
-                source.name
+                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines of a time and a number: {}",
+                source.name,
+                table::why_not(text)
             ),
             "write fio's results with --output-format=json+; say --format fio, orion, iostat or csv to learn what is \
              missing; of a csv name the columns by --time and --value",
@@ -127,6 +151,13 @@ fn number(text: &str, comma: bool) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
+/// A text of a file in an error, as far as it helps.
+fn shortened(text: &str) -> String {
+    const LENGTH_MAX: usize = 80;
+    let start: String = text.chars().take(LENGTH_MAX).collect();
+    if start.len() < text.len() { start + "…" } else { start }
+}
+
 /// The end of a path: what a source is called in a sentence.
 fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
@@ -142,6 +173,32 @@ mod tests {
         for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
             let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
             assert!(said.contains("'f' is ") && said.contains("cure: "), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_quotes_what_could_not_be_read() {
+        for (text, part) in [
+            ("hello\nworld\n", "its first line is 'hello'"),
+            ("time,value\n2026-03-01 00:00,6000 io/s\n", "'6000 io/s' in line 2 is not a number"),
+            ("time,value\n2026-03-01 00:00,60 %\n", "'60 %' in line 2 is not a number"),
+            (
+                "time,value\n2026-03-01T00:00+01:00[Here],6\n",
+                "'2026-03-01T00:00+01:00[Here]' in line 2 is not a moment",
+            ),
+            ("time,value\n26-03-01 00:00,6\n", "'26-03-01 00:00' in line 2 may have its year first or last"),
+            ("time\u{1b}[31m,value\nx,6\n", "its first line is 'time\\u{1b}[31m,value'"),
+        ] {
+            let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn encodings_are_told_apart() {
+        assert_eq!(text("f", b"\xef\xbb\xbf{}").unwrap(), "{}");
+        for bytes in [&b"\xff\xfea\0"[..], &b"\xfe\xff\0a"[..], &b"t\0i\0"[..], &b"\0t\0i"[..]] {
+            assert!(text("f", bytes).unwrap_err().to_string().contains("'f' is UTF-16"), "{bytes:?}");
         }
     }
 

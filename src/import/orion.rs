@@ -3,7 +3,7 @@
 //! Files of one run, which have one prefix, are put together. Versions before 11.2.0.2 wrote latencies in milliseconds
 //! and did not say so: by Little's law, outstanding I/Os over IOPS are the latency, which tells the unit.
 
-use super::{Source, damaged, file_name, number, refuse_empty};
+use super::{Source, damaged, file_name, number, refuse_empty, shortened};
 use crate::model::{Coordinates, Error, MIB};
 use crate::record::Imported;
 use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad};
@@ -56,8 +56,7 @@ struct Found {
 /// True if Orion wrote `text`.
 #[must_use]
 pub fn is_like(text: &str) -> bool {
-    let head = text.trim_start_matches('\u{feff}').trim_start();
-    head.starts_with("Large/Small") || text.lines().take(20).any(is_summary_line)
+    text.trim_start().starts_with("Large/Small") || text.lines().take(20).any(is_summary_line)
 }
 
 fn is_summary_line(line: &str) -> bool {
@@ -90,12 +89,23 @@ fn stem(name: &str) -> String {
 
 fn add(source: Source, found: &mut Found) -> Result<(), Error> {
     found.sources.push(source.name.into());
-    if !source.text.trim_start_matches('\u{feff}').trim_start().starts_with("Large/Small") {
+    refuse_cut(source)?;
+    if !source.text.trim_start().starts_with("Large/Small") {
         return summary(source, found);
     }
     let by_name = ENDS.iter().find(|(end, _)| source.name.ends_with(end)).map(|(_, part)| *part);
     let part = by_name.filter(|part| *part != Part::Summary).unwrap_or_else(|| part_of(source.text));
     matrix(source, part, found)
+}
+
+/// Refuses a file whose last line has no end: Orion ends every one, and half a number is a number, too.
+fn refuse_cut(source: Source) -> Result<(), Error> {
+    if source.text.ends_with('\n') {
+        return Ok(());
+    }
+    let last = source.text.lines().last().unwrap_or_default();
+    let why = format!("'{}' has no end: the file is cut short here", shortened(last.trim()));
+    Err(damaged(source.name, source.text.lines().count(), &why, CURE))
 }
 
 /// Of a file whose name says nothing: MBPS has the column of no small I/O, IOPS are whole numbers.
@@ -115,7 +125,6 @@ fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
     let wrong = |line: usize, why: &str| damaged(source.name, line, why, CURE);
     let mut columns: Vec<u32> = Vec::new();
     for (at, line) in source.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let line = line.trim_start_matches('\u{feff}');
         let mut fields = line.trim_end().split(',').map(str::trim);
         let head = fields.next().unwrap_or("");
         let level =
@@ -131,6 +140,17 @@ fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
         }
         if values.len() > columns.len() {
             return Err(wrong(at + 1, &format!("{} values stand below {} columns", values.len(), columns.len())));
+        }
+        // Of large I/O many runs measure the first column alone; any other row that ends early lacks cells.
+        let is_short = !values.is_empty() && values.len() < columns.len();
+        if is_short && (part != Part::Mbps || values.len() > 1) {
+            found.notes.push(format!(
+                "{} line {}: {} values stand below {} columns: the others were not measured",
+                file_name(source.name),
+                at + 1,
+                values.len(),
+                columns.len()
+            ));
         }
         for (small, text) in columns.iter().zip(values).filter(|(_, text)| !text.is_empty()) {
             let value = number(text, false).filter(|value| *value >= 0.0);
@@ -186,8 +206,41 @@ fn summary(source: Source, found: &mut Found) -> Result<(), Error> {
     if !is_known {
         return Err(Error::failed(format!("'{}' is not a file of Orion's", source.name), CURE));
     }
-    Ok(())
+    match missing(source.text) {
+        None => Ok(()),
+        Some(what) => {
+            let why = format!("the file is cut short here: {what}");
+            Err(damaged(source.name, source.text.lines().count(), &why, CURE))
+        }
+    }
 }
+
+/// What a summary has to have and lacks. Of a run that was ended early, `rigel orion` says so instead of results.
+fn missing(text: &str) -> Option<&'static str> {
+    let has = |mark: &str| text.lines().any(|line| line.trim_start().starts_with(mark));
+    let (large, small) = (has("Maximum Large MBPS="), has("Maximum Small IOPS="));
+    let is_ended_early = ["No complete data point", "Failed IOs=", "Incomplete @", "Not run:"].into_iter().any(has);
+    let asks = |columns: &str| {
+        let levels = text.lines().find_map(|line| line.trim_start().strip_prefix(columns));
+        levels.is_some_and(|levels| levels.split(',').any(|level| level.trim().parse::<u32>().is_ok_and(|n| n > 0)))
+    };
+    if small && !has("Minimum Small Latency=") {
+        Some("there is no 'Minimum Small Latency='")
+    } else if has("Small Read / Write Latency Histogram") && !text.contains(LAST_BUCKET) {
+        Some("its histogram has no last bucket")
+    } else if is_ended_early {
+        None
+    } else if !small && asks("Small Columns:") {
+        Some("there is no 'Maximum Small IOPS='")
+    } else if !small && !large {
+        Some("there are no results")
+    } else {
+        None
+    }
+}
+
+/// The last line of a summary's histogram begins so.
+const LAST_BUCKET: &str = "134217728 - 268435456";
 
 /// The settings in a summary that are kept.
 const SETTINGS: &[&str] = &[
@@ -478,7 +531,9 @@ mod tests {
             ("t_lat.csv", "Large/Small,      5\n          0, 639.00\n"),
             (
                 "t_summary.txt",
-                "ORION VERSION 11.2.0.2.0\nSmall Read Latency: avg=248.000 us, min=20 us, max=900 us, std dev=9 us @ Small=5 and Large=0\n",
+                "ORION VERSION 11.2.0.2.0\nMaximum Small IOPS=7800 @ Small=5 and Large=0\n\
+                 Small Read Latency: avg=248.000 us, min=20 us, max=900 us, std dev=9 us @ Small=5 and Large=0\n\
+                 Minimum Small Latency=639.000 usecs @ Small=5 and Large=0\n",
             ),
         ];
         let (found, points) = loads(&files);
@@ -487,12 +542,42 @@ mod tests {
     }
 
     #[test]
+    fn no_file_that_is_cut_tells_less_than_it_had() {
+        for (name, text) in SIMPLE {
+            for end in 0..text.len() {
+                let left = &text[..end];
+                // Between lines nothing shows that a row is missing, nor what older versions do not write.
+                let is_csv = text.starts_with("Large/Small");
+                let may_end = is_csv || left.contains("Minimum Small Latency=") && !left.contains("Histogram");
+                let found = read(&[Source { name, text: left }]);
+                assert!(may_end && left.ends_with('\n') || found.is_err(), "{name} cut after {end} bytes: {found:?}");
+            }
+        }
+        let troubled = include_str!("../../tests/golden/classic/troubled_summary.txt");
+        assert!(loads(&[("t_summary.txt", troubled)]).1.len() > 1);
+        let rows = include_str!("../../tests/golden/classic/troubled_iops.csv");
+        let (found, _) = loads(&[("t_iops.csv", rows)]);
+        assert!(found.notes[0].contains("t_iops.csv line 2: 2 values stand below 5 columns"), "{:?}", found.notes);
+    }
+
+    #[test]
     fn damage_is_named_with_its_line() {
         for (name, text, part) in [
             ("t_iops.csv", "Large/Small, 1, 2\n 0, 2302, x\n", "line 2: 'x' is not a number"),
             ("t_iops.csv", "Large/Small, 1\n 0, 2302, 7\n", "line 2: 2 values stand below 1 columns"),
             ("t_iops.csv", "Large/Small, 1\n", "holds no figures"),
-            ("t_summary.txt", "ORION VERSION 11\nMaximum Small IOPS=12 @ Sma", "line 2: '12 @ Sma' is no figure"),
+            ("t_iops.csv", "Large/Small, 1, 2\n 0, 10000,  20", "line 2: '0, 10000,  20' has no end: the file is cut"),
+            ("t_summary.txt", "ORION VERSION 11\nMaximum Small IOPS=12 @ Sma\n", "line 2: '12 @ Sma' is no figure"),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11\nMaximum Small IOPS=12 @ Small=1 and Large=0\n",
+                "line 2: the file is cut short here: there is no 'Minimum Small Latency='",
+            ),
+            (
+                "t_summary.txt",
+                "ORION VERSION 11\nTest: t\n",
+                "line 2: the file is cut short here: there are no results",
+            ),
             ("t.txt", "hello\n", "is not a file of Orion's"),
         ] {
             let said = read(&[Source { name, text }]).unwrap_err().to_string();

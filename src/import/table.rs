@@ -1,10 +1,12 @@
 //! Plain csv: lines of a time and values, such as figures pulled out of AWR by SQL.
 
-use super::time::{Order, moment};
-use super::{Source, damaged, number, refuse_empty};
+use super::samples::{Remarks, impossible, put_in_order};
+use super::time::{self, Order, moment};
+use super::{Source, damaged, number, refuse_empty, shortened};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};
+use std::collections::{HashMap, HashSet};
 
 /// Which columns are what, where it was said outright: by name, or by number from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,8 +28,33 @@ const BEGIN_TOO: &[&str] = &["snap_time", "snap_begin", "date", "datetime", "ts"
 const END: &[&str] = &["end", "end_time", "end_interval_time", "snap_end", "finish"];
 const SECONDS: &[&str] = &["seconds", "elapsed", "elapsed_s", "elapsed_seconds", "secs", "duration", "interval_s"];
 const VALUE: &[&str] = &["value", "rate", "iops", "tps"];
-const VALUE_ENDS: &[&str] = &["_per_second", "_per_sec", "_per_s", "/s", " per second", "_rate"];
+const VALUE_ENDS: &[&str] = &["_per_second", "_per_sec", "_per_s", "/s", " per second", " per sec", " per s", "_rate"];
+/// Words of a name that make it one of a rate.
+const RATES: &[&str] = &["iops", "tps"];
 const COUNT: &[&str] = &["count", "physical_reads", "physical_writes", "reads", "writes", "done", "delta", "total"];
+
+/// Rows at the top that show what a table holds: the first may be empty, as `LAG()` leaves it.
+const TOP_ROWS: usize = 20;
+
+/// A line's number and its fields.
+type Row = (usize, Vec<String>);
+
+/// What SQL*Plus writes around a table that it spools: the statement, and how many rows it found.
+#[derive(Default)]
+struct Talk {
+    /// Number of the line with which the statement would go on; none outside of one.
+    next: Option<usize>,
+}
+
+impl Talk {
+    fn is(&mut self, line: &str) -> bool {
+        let goes_on = self.next.filter(|next| line.split_whitespace().next() == Some(next.to_string().as_str()));
+        self.next = if line.starts_with("SQL>") { Some(2) } else { goes_on.map(|next| next + 1) };
+        self.next.is_some()
+            || line.starts_with("Elapsed: ")
+            || ["row selected.", "rows selected."].iter().any(|end| line.ends_with(end))
+    }
+}
 
 /// The lines of a table, with their numbers, and what stands between fields.
 struct Lines<'a> {
@@ -37,8 +64,8 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Option<Self> {
-        let text = text.trim_start_matches('\u{feff}');
-        let is_row = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let mut talk = Talk::default();
+        let mut is_row = |line: &str| !line.is_empty() && !line.starts_with('#') && !talk.is(line);
         let lines: Vec<(usize, &str)> = text
             .lines()
             .enumerate()
@@ -62,8 +89,12 @@ impl<'a> Lines<'a> {
         fields.into_iter().map(|field| field.trim().to_string()).collect()
     }
 
-    fn rows(&self) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
+    fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         self.lines.iter().map(|(number, line)| (*number, self.fields(line)))
+    }
+
+    fn is_number(&self, field: &str) -> bool {
+        number(field, self.separator != ',').is_some() || is_grouped(field)
     }
 }
 
@@ -71,14 +102,34 @@ impl<'a> Lines<'a> {
 #[must_use]
 pub fn is_like(text: &str, columns: &Columns) -> bool {
     let Some(lines) = Lines::of(text) else { return false };
-    let has_time = |row: &[String]| row.iter().any(|field| moment(field, Order::DayFirst).is_some() || is_date(field));
-    let is_number = |field: &String| number(field, lines.separator != ',').is_some() || is_grouped(field);
-    let has_number = |row: &[String]| row.iter().any(is_number);
-    columns.time.is_some() || lines.rows().take(2).any(|(_, row)| has_time(&row) && has_number(&row))
+    let has = |row: &[String], is: &dyn Fn(&str) -> bool| row.iter().any(|field| is(field));
+    let is_sample = |row: &[String]| has(row, &is_date) && has(row, &|field| lines.is_number(field));
+    columns.time.is_some() || lines.rows().take(TOP_ROWS).any(|(_, row)| is_sample(&row))
+}
+
+/// What keeps `text` from being a table: its first line, and the first field that is no time or no number.
+#[must_use]
+pub fn why_not(text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let first = format!("its first line is '{}'", shortened(first));
+    let Some(lines) = Lines::of(text) else { return first };
+    // Above the samples stands a head, if there is more than one line.
+    let rows: Vec<Row> = lines.rows().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
+    let Some((line, row)) = rows.get(1).or(rows.first()) else { return first };
+    let is_timed = row.iter().any(|field| is_date(field));
+    let wrong = row.iter().find(|field| !is_void(field) && !is_date(field) && !lines.is_number(field));
+    let Some(wrong) = wrong else { return first };
+    let why = if is_timed { "is not a number" } else { time::why_not(wrong) };
+    format!("{first}, and '{}' in line {line} {why}", shortened(wrong))
 }
 
 fn is_date(field: &str) -> bool {
-    moment(field, Order::MonthFirst).is_some()
+    [Order::MonthFirst, Order::DayFirst].iter().any(|order| moment(field, *order).is_some())
+}
+
+/// True of a field in which nothing is told.
+fn is_void(field: &str) -> bool {
+    field.bytes().all(|byte| byte == b'-') || field.eq_ignore_ascii_case("null")
 }
 
 /// Which column is what, by its place.
@@ -104,41 +155,40 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
         )
     })?;
     let first = lines.rows().next().map(|(_, row)| row).unwrap_or_default();
-    let has_head = !first.iter().any(|field| is_date(field) || moment(field, Order::DayFirst).is_some());
-    let rows: Vec<(usize, Vec<String>)> =
-        lines.rows().skip(usize::from(has_head)).filter(|row| !is_rule(row)).collect();
+    let has_head = !first.iter().any(|field| is_date(field));
+    // A head may stand again above every page of a report.
+    let is_frame = |row: &Row| is_rule(row) || has_head && row.1 == first;
+    let rows: Vec<Row> = lines.rows().filter(|row| !is_frame(row)).collect();
     let places = places(name, &first, has_head, columns, &rows)?;
-    let texts = || rows.iter().filter_map(|(_, row)| row.get(places.begin)).map(String::as_str);
-    let (order, is_shown) = Order::of(texts());
+    let begins = rows.iter().filter_map(|(_, row)| row.get(places.begin)).map(String::as_str);
+    let (order, of_times) = time::manner(begins);
     let mut notes = Vec::new();
-    let mut commas = vec![Comma::Refused; places.names.len()];
+    let mut signs = vec![Sign::Point; places.names.len()];
     if lines.separator != ',' {
         for at in places.figures() {
-            commas[at] = comma_of(name, &rows, at, &places.names[at])?;
-            if commas[at] == Comma::Thousands {
-                notes.push(format!("commas of {} stand between thousands", places.names[at]));
+            signs[at] = sign_of(name, &rows, at, &places.names[at])?;
+            if let Sign::Thousands(sign) = signs[at] {
+                let what = if sign == ',' { "commas" } else { "points" };
+                notes.push(format!("{what} of {} stand between thousands", places.names[at]));
             }
         }
     }
-    let mut reader = Reader { name, order, commas, places: &places, empty: 0 };
+    let mut reader = Reader { name, order, signs, places: &places, remarks: Remarks::default(), lengths: Vec::new() };
     let mut series: Vec<Series> = places.series(columns.unit.as_deref());
     for (line, row) in &rows {
         reader.row(*line, row, &mut series)?;
     }
-    if reader.empty > 0 {
-        notes.push(format!("{} values are empty and left out", reader.empty));
-    }
-    if !is_shown {
-        notes.push("no date shows whether its month or its day comes first: the month is taken to".into());
-    }
-    if !texts().any(has_offset) {
-        notes.push("times tell no offset from UTC: they are shown as written".into());
-    }
-    for one in &mut series {
-        if one.samples.windows(2).any(|two| two[0].begin > two[1].begin) {
-            one.samples.sort_by_key(|sample| sample.begin);
-            notes.push(format!("the lines of {} were not in the order of time, and were put into it", one.name));
-        }
+    reader.doubt_lengths();
+    doubt_doubled(&mut reader.remarks, &rows, &places);
+    let remarks = reader.remarks;
+    remarks.refuse_all_left_out(name, &series)?;
+    notes.extend(remarks.notes());
+    notes.extend(of_times);
+    notes.extend(places.notes(&series));
+    notes.extend(put_in_order(&mut series));
+    if let Some((line, _)) = rows.last().filter(|_| !source.text.ends_with('\n')) {
+        notes
+            .push(format!("line {line}, the last, has no end: if the file was cut short there, its figures are wrong"));
     }
     let told = comments(source.text);
     let sources = vec![name.to_string()];
@@ -148,8 +198,39 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     )
 }
 
+/// Doubts lines that have the time of a line above them: two instances in one file are no series.
+fn doubt_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
+    let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&Row>>::new());
+    for row in rows {
+        if !seen.insert(&row.1) {
+            remarks.doubtful(row.0, "the same line stands above it");
+        } else if let Some(time) = row.1.get(places.begin).filter(|time| !is_void(time)) {
+            by_time.entry(time).or_default().push(row);
+        }
+    }
+    by_time.retain(|_, rows| rows.len() > 1);
+    let used = |at: &usize| places.figures().chain(places.end).any(|place| place == *at) || *at == places.begin;
+    let is_apart = |at: &usize| {
+        let differ = |rows: &Vec<&Row>| rows.iter().map(|row| &row.1[*at]).collect::<HashSet<_>>().len() == rows.len();
+        by_time.values().all(differ)
+    };
+    let column = (0..places.names.len()).filter(|at| !used(at)).find(is_apart);
+    let why = column.map_or_else(
+        || "a line above it has the same time".to_string(),
+        |at| {
+            let name = &places.names[at];
+            format!(
+                "a line above it has the same time, and {name} tells them apart: give each {name} a file of its own"
+            )
+        },
+    );
+    let mut lines: Vec<usize> = by_time.values().flat_map(|rows| rows[1..].iter().map(|row| row.0)).collect();
+    lines.sort_unstable();
+    lines.into_iter().for_each(|line| remarks.doubtful(line, &why));
+}
+
 /// A line of dashes, as SQL*Plus draws below its headings.
-fn is_rule((_, row): &(usize, Vec<String>)) -> bool {
+fn is_rule((_, row): &Row) -> bool {
     row.iter().all(|field| !field.is_empty() && field.bytes().all(|byte| byte == b'-'))
 }
 
@@ -159,20 +240,15 @@ fn comments(text: &str) -> Vec<(String, String)> {
     comments.filter(|said| !said.is_empty()).take(5).map(|said| ("comment".into(), said.into())).collect()
 }
 
-fn has_offset(text: &str) -> bool {
-    let zone = |at: usize| text.get(at..).is_some_and(|rest| rest.contains(['+', 'Z']) || rest.contains('-'));
-    zone(16) || text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// What a comma in a column of numbers is.
+/// What signs stand in the numbers of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comma {
-    /// Nothing: a number has none.
-    Refused,
-    /// The decimal sign.
-    Decimal,
-    /// Between thousands.
-    Thousands,
+enum Sign {
+    /// A point before decimals.
+    Point,
+    /// A comma before decimals.
+    Comma,
+    /// This one between thousands.
+    Thousands(char),
 }
 
 /// True for digits in groups of three with commas or points between, such as `1,234`, `1.234,5` or `1,234,567.8`.
@@ -193,50 +269,55 @@ fn is_grouped(text: &str) -> bool {
         && (rest.is_empty() || is_number(&rest[1..]))
 }
 
-/// What the commas in column `at` are. One before exactly three digits may be either: it takes another value in the
-/// column to tell.
-fn comma_of(name: &str, rows: &[(usize, Vec<String>)], at: usize, column: &str) -> Result<Comma, Error> {
-    const CURE: &str = "write numbers without thousands separators, with a point for decimals: 6272 or 6.272";
+/// What the commas or points in column `at` are. One before exactly three digits may be either: it takes another value
+/// in the column to tell.
+fn sign_of(name: &str, rows: &[Row], at: usize, column: &str) -> Result<Sign, Error> {
+    // With four decimals a point is not taken for one between thousands.
+    const CURE: &str = "write numbers without thousands separators, with a point for decimals: 6272 or 6.2720";
     let values = || rows.iter().filter_map(|(line, row)| Some((*line, row.get(at)?.as_str())));
-    let mut with_comma = values().filter(|(_, value)| value.contains(',')).peekable();
-    let Some((line, value)) = with_comma.peek().copied() else { return Ok(Comma::Decimal) };
-    if let Some((other_line, other)) = values().find(|(_, value)| value.contains('.')) {
-        let why = if line == other_line {
-            format!("'{value}' of {column} has a comma and a point")
-        } else {
-            format!("'{value}' of {column} has a comma, and '{other}' in line {other_line} a point")
-        };
-        return Err(damaged(name, line, &why, CURE));
-    }
+    let first_with = |sign: char| values().find(|(_, value)| value.contains(sign));
+    let (sign, word, (line, value)) = match (first_with(','), first_with('.')) {
+        (None, None) => return Ok(Sign::Point),
+        (Some((line, value)), Some((other_line, other))) => {
+            let why = if line == other_line {
+                format!("'{value}' of {column} has a comma and a point")
+            } else {
+                format!("'{value}' of {column} has a comma, and '{other}' in line {other_line} a point")
+            };
+            return Err(damaged(name, line, &why, CURE));
+        }
+        (Some(found), None) => (',', "comma", found),
+        (None, Some(found)) => ('.', "point", found),
+    };
     let (mut is_thousands, mut is_decimal) = (false, false);
-    for (_, value) in with_comma {
-        is_thousands |= value.matches(',').count() > 1;
+    for (_, value) in values().filter(|(_, value)| value.contains(sign)) {
+        is_thousands |= value.matches(sign).count() > 1;
         is_decimal |= !is_grouped(value) || value.trim_start_matches(['+', '-']).starts_with('0');
     }
     match (is_thousands, is_decimal) {
-        (true, false) => Ok(Comma::Thousands),
-        (false, true) => Ok(Comma::Decimal),
-        (true, true) => Err(damaged(
-            name,
-            line,
-            &format!("the commas of {column} stand between thousands and before decimals"),
-            CURE,
-        )),
+        (true, false) => Ok(Sign::Thousands(sign)),
+        (false, true) => Ok(if sign == ',' { Sign::Comma } else { Sign::Point }),
+        (true, true) => {
+            let why = format!("the {word}s of {column} stand between thousands and before decimals");
+            Err(damaged(name, line, &why, CURE))
+        }
         (false, false) => {
-            let why = format!("the comma in '{value}' of {column} may stand between thousands or before decimals");
+            let why = format!("the {word} in '{value}' of {column} may stand between thousands or before decimals");
             Err(damaged(name, line, &why, CURE))
         }
     }
 }
 
+/// True if a column of this name, in small letters, is one of a rate: of something a second.
+fn is_rate(name: &str) -> bool {
+    let name = name.replace(['(', ')', '[', ']'], " ");
+    let name = name.trim();
+    let has_word = || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| RATES.contains(&word));
+    name == "rate" || VALUE_ENDS.iter().any(|end| name.ends_with(end)) || has_word()
+}
+
 /// Finds the columns.
-fn places(
-    name: &str,
-    first: &[String],
-    has_head: bool,
-    columns: &Columns,
-    rows: &[(usize, Vec<String>)],
-) -> Result<Places, Error> {
+fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows: &[Row]) -> Result<Places, Error> {
     let names: Vec<String> =
         if has_head { first.to_vec() } else { (1..=first.len()).map(|n| format!("column {n}")).collect() };
     let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
@@ -251,7 +332,8 @@ fn places(
         })
     };
     let known = |list: &[&str]| list.iter().find_map(|wanted| lower.iter().position(|name| name == wanted));
-    let is_time = |at: usize| rows.first().and_then(|(_, row)| row.get(at)).is_some_and(|field| is_date(field));
+    let top = || rows.iter().take(TOP_ROWS);
+    let is_time = |at: usize| top().filter_map(|(_, row)| row.get(at)).any(|field| is_date(field));
     let begin = match &columns.time {
         Some(wanted) => said("--time", wanted)?,
         None => known(BEGIN)
@@ -271,8 +353,7 @@ fn places(
     let count = columns.count.as_deref().map_or(Ok(known(COUNT)), |wanted| said("--count", wanted).map(Some))?;
     let mut values = columns.values.iter().map(|wanted| said("--value", wanted)).collect::<Result<Vec<usize>, _>>()?;
     if values.is_empty() {
-        let is_value =
-            |at: &usize| VALUE.contains(&lower[*at].as_str()) || VALUE_ENDS.iter().any(|end| lower[*at].ends_with(end));
+        let is_value = |at: &usize| VALUE.contains(&lower[*at].as_str()) || is_rate(&lower[*at]);
         values = (0..names.len()).filter(is_value).collect();
     }
     if values.is_empty() && count.is_none() {
@@ -302,12 +383,27 @@ impl Places {
     fn series(&self, unit: Option<&str>) -> Vec<Series> {
         let of = |at: usize, is_value: bool| {
             let name = self.names[at].clone();
-            let per_second = !is_value || VALUE_ENDS.iter().any(|end| name.to_lowercase().ends_with(end));
+            let per_second = !is_value || is_rate(&name.to_lowercase());
             let unit = unit.unwrap_or(if per_second { "/s" } else { "" }).to_string();
             Series { name, unit, samples: Vec::new() }
         };
         let counted = self.count.filter(|_| self.values.is_empty());
         self.values.iter().map(|at| of(*at, true)).chain(counted.map(|at| of(at, false))).collect()
+    }
+
+    /// What was taken for granted of the columns.
+    fn notes(&self, series: &[Series]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let begin = &self.names[self.begin];
+        if END.contains(&begin.to_lowercase().as_str()) {
+            notes.push(format!("no column tells when a sample began: {begin} is taken for it"));
+        }
+        if let [Series { name, unit, .. }] = series
+            && unit.is_empty()
+        {
+            notes.push(format!("{name} tells no unit: if it is a rate, say --unit /s to have it judged"));
+        }
+        notes
     }
 }
 
@@ -316,10 +412,11 @@ struct Reader<'a> {
     name: &'a str,
     order: Order,
     /// By column.
-    commas: Vec<Comma>,
+    signs: Vec<Sign>,
     places: &'a Places,
-    /// Values that were empty.
-    empty: usize,
+    remarks: Remarks,
+    /// Line and seconds of samples whose length is between two times of a clock that may be local.
+    lengths: Vec<(usize, i64)>,
 }
 
 impl Reader<'_> {
@@ -329,34 +426,55 @@ impl Reader<'_> {
             let why = format!("has {} fields, and {} were expected", row.len(), places.names.len());
             return Err(damaged(self.name, line, &why, "write every line with the same fields, or take it out"));
         }
+        if is_void(&row[places.begin]) {
+            self.remarks.left_out(line, "its time is empty");
+            return Ok(());
+        }
         let begin = self.time(line, &row[places.begin])?;
-        let end = places.end.map(|at| self.time(line, &row[at])).transpose()?;
+        let end = places.end.map(|at| &row[at]).filter(|text| !is_void(text));
+        let end = end.map(|text| self.time(line, text)).transpose()?;
         let seconds = match places.seconds {
             Some(at) => self.number(line, row, at)?,
             None => end.map(|end| end.since(begin) as f64),
         };
+        if let (Some(end), None) = (end, places.seconds) {
+            self.lengths.push((line, end.since(begin)));
+        }
         let count = places.count.map(|at| self.number(line, row, at)).transpose()?.flatten();
         if places.values.is_empty() {
-            self.add(&mut series[0], Counted { begin, seconds, value: None, count });
+            self.add(line, &mut series[0], Counted { begin, seconds, value: None, count });
         }
         for (at, one) in places.values.iter().zip(series.iter_mut()) {
             let value = self.number(line, row, *at)?;
-            self.add(one, Counted { begin, seconds, value, count });
+            self.add(line, one, Counted { begin, seconds, value, count });
         }
         Ok(())
     }
 
-    fn add(&mut self, series: &mut Series, sample: Counted) {
-        if sample.value.is_none() && sample.count.is_none() {
-            self.empty += 1;
-        } else {
-            series.samples.push(sample);
+    fn add(&mut self, line: usize, series: &mut Series, sample: Counted) {
+        match impossible(&sample, &series.unit) {
+            Some(why) => self.remarks.left_out(line, why),
+            None => series.samples.push(sample),
+        }
+    }
+
+    /// Doubts samples that are exactly an hour longer or shorter than most: by a local clock the hour of its change is
+    /// missing or comes twice.
+    fn doubt_lengths(&mut self) {
+        const HOUR: i64 = 3600;
+        let mut sorted: Vec<i64> = self.lengths.iter().map(|length| length.1).filter(|length| *length > 0).collect();
+        sorted.sort_unstable();
+        let Some(usual) = sorted.get(sorted.len() / 2) else { return };
+        for (line, length) in &self.lengths {
+            if *length > 0 && (length - usual).abs() == HOUR {
+                self.remarks.doubtful(*line, "it is an hour off the usual length, as where a local clock is changed");
+            }
         }
     }
 
     fn time(&self, line: usize, text: &str) -> Result<Moment, Error> {
         moment(text, self.order).ok_or_else(|| {
-            let why = format!("'{text}' is not a moment");
+            let why = format!("'{}' {}", shortened(text), time::why_not(text));
             damaged(self.name, line, &why, "write it as 2016-04-23T10:17; --time COLUMN names another column")
         })
     }
@@ -364,12 +482,12 @@ impl Reader<'_> {
     /// The number in a column; none where it is empty.
     fn number(&self, line: usize, row: &[String], at: usize) -> Result<Option<f64>, Error> {
         let text = &row[at];
-        if text.is_empty() || text.eq_ignore_ascii_case("null") || text == "-" {
+        if is_void(text) {
             return Ok(None);
         }
-        let plain = if self.commas[at] == Comma::Thousands { text.replace(',', "") } else { text.clone() };
-        number(&plain, self.commas[at] == Comma::Decimal).map(Some).ok_or_else(|| {
-            let why = format!("'{text}' of {} is not a number", self.places.names[at]);
+        let plain = if let Sign::Thousands(sign) = self.signs[at] { text.replace(sign, "") } else { text.clone() };
+        number(&plain, self.signs[at] == Sign::Comma).map(Some).ok_or_else(|| {
+            let why = format!("'{}' of {} is not a number", shortened(text), self.places.names[at]);
             damaged(self.name, line, &why, "write it without thousands separators; leave it empty where it is unknown")
         })
     }
@@ -400,11 +518,98 @@ mod tests {
         assert_eq!((first.seconds, first.value, first.count), (Some(1018.0), Some(6272.0), Some(6_385_274.0)));
     }
 
+    fn notes(text: &str) -> String {
+        read(Source { name: "f.csv", text }, &Columns::default()).unwrap().notes.join("; ")
+    }
+
+    fn values(text: &str) -> Vec<Option<f64>> {
+        series(text, &Columns::default())[0].samples.iter().map(Counted::rate).collect()
+    }
+
+    #[test]
+    fn what_cannot_have_been_is_left_out_and_told() {
+        let reset = "begin,seconds,reads\n2026-03-01T00:00,900,9000\n2026-03-01T00:15,900,-1000000000\n\
+                     2026-03-01T00:30,0,9000\n2026-03-01T00:45,,9000\n2026-03-01T01:00,900,1800\n,900,5\n";
+        assert_eq!(values(reset), [Some(10.0), Some(2.0)]);
+        for part in [
+            "1 sample is left out, in line 3: the count is negative, as where a counter began anew",
+            "1 sample is left out, in line 4: it took no time",
+            "1 sample is left out, in line 5: a count alone is no rate",
+            "1 sample is left out, in line 7: its time is empty",
+        ] {
+            assert!(notes(reset).contains(part), "{}", notes(reset));
+        }
+        let empty = "time,iops\n2026-03-01T00:00,\n2026-03-01T00:15,NULL\n2026-03-01T00:30,-5\n2026-03-01T00:45,5\n";
+        assert!(notes(empty).contains("2 samples are left out, the first in line 2: the value is empty"));
+        assert_eq!(values(empty), [Some(5.0)]);
+        let turned = "begin,end,value\n2026-03-01T01:00,2026-03-01T00:00,5\n2026-03-01T02:00,2026-03-01T01:00,6\n";
+        let said = refused(turned);
+        assert!(
+            said.contains("no sample that can be read: 2 samples are left out, the first in line 2: it ends before")
+        );
+        // What has no unit may be negative.
+        assert_eq!(values("time,value\n2026-03-01T00:00,-5\n"), [Some(-5.0)]);
+    }
+
+    #[test]
+    fn what_sqlplus_spools_around_a_table_is_passed_over() {
+        let spooled = "SQL> select began, counted\n  2  from snapshots;\n\n\"begin\",\"seconds\",\"physical_reads\"\n\
+                       2026-03-01T00:00,10,50\n\n\"begin\",\"seconds\",\"physical_reads\"\n2026-03-01T00:10,10,70\n\n\
+                       2 rows selected.\n\nElapsed: 00:00:00.01\nSQL> spool off\n";
+        assert!(is_like(spooled, &Columns::default()));
+        assert_eq!(values(spooled), [Some(5.0), Some(7.0)]);
+    }
+
+    #[test]
+    fn a_first_row_that_tells_nothing_is_no_reason_to_refuse() {
+        for first in ["2026-03-01 00:00;", "2026-03-01 00:00;NULL", "-----;-----", ";5"] {
+            let text = format!("time;value\n{first}\n2026-03-01 01:00;5\n");
+            assert!(is_like(&text, &Columns::default()), "{first}");
+            assert_eq!(values(&text), [Some(5.0)], "{first}");
+        }
+    }
+
+    #[test]
+    fn names_of_rates_have_their_unit_and_others_are_asked_for_it() {
+        for name in ["rate", "iops", "TPS", "read_iops", "physical reads/s", "io_per_s", "Reads (per sec)"] {
+            let text = format!("time,{name}\n2026-03-01T00:00,5\n");
+            assert_eq!(series(&text, &Columns::default())[0].unit, "/s", "{name}");
+            assert!(!notes(&text).contains("--unit"), "{name}");
+        }
+        let said = notes("time,latency\n2026-03-01T00:00,5\n");
+        assert!(said.contains("latency tells no unit: if it is a rate, say --unit /s to have it judged"), "{said}");
+    }
+
+    #[test]
+    fn doubled_lines_and_times_are_told() {
+        let two = "instance,time,iops\n1,2026-03-01T00:00,5\n2,2026-03-01T00:00,900\n1,2026-03-01T01:00,6\n\
+                   2,2026-03-01T01:00,901\n";
+        let said = notes(two);
+        let expected = "2 samples are doubtful, the first in line 3: a line above it has the same time, and instance tells \
+                        them apart";
+        assert!(said.contains(expected), "{said}");
+        let said = notes("time,iops\n2026-03-01T00:00,5\n2026-03-01T00:00,5\n2026-03-01T00:00,6\n");
+        assert!(said.contains("1 sample is doubtful, in line 3: the same line stands above it"), "{said}");
+        assert!(said.contains("1 sample is doubtful, in line 4: a line above it has the same time"), "{said}");
+    }
+
+    #[test]
+    fn what_is_taken_for_granted_of_times_is_told() {
+        let spring = "begin,end,iops\n2026-03-29T01:00,2026-03-29T01:15,5\n2026-03-29T01:15,2026-03-29T01:30,5\n\
+                      2026-03-29T01:45,2026-03-29T03:00,5\n";
+        assert!(notes(spring).contains("in line 4: it is an hour off the usual length"), "{}", notes(spring));
+        let end = "end_interval_time,reads\n2026-03-29T01:00,5\n";
+        assert!(notes(end).contains("end_interval_time is taken for it"), "{}", notes(end));
+        let cut = "time,iops\n2026-03-01T01:00,6000\n2026-03-01T02:00,60";
+        assert_eq!(values(cut), [Some(6000.0), Some(60.0)]);
+        assert!(notes(cut).contains("line 3, the last, has no end"), "{}", notes(cut));
+        assert!(!notes("time,iops\n1461449825.5,6000\n").contains("UTC"));
+        let said = notes("time,iops\n03-01-2026,5\n04-01-2026,5\n");
+        assert!(said.contains("the day is taken to"), "{said}");
+    }
+
     #[test]
     fn separators_heads_and_gaps_of_many_kinds_are_read() {
-        let values = |text: &str| -> Vec<Option<f64>> {
-            series(text, &Columns::default())[0].samples.iter().map(Counted::rate).collect()
-        };
         assert_eq!(values("2016-04-23T10:17,5\n2016-04-23T10:27,6\n"), [Some(5.0), Some(6.0)]);
         assert_eq!(values("time;value\n23.04.2016 10:17;5,25\n23.04.2016 10:27;\n"), [Some(5.25)]);
         assert_eq!(values("\"SNAP_TIME\"\t\"READS\"\n-----\t----\n23-APR-16 10.17.00 AM\t7\n"), [Some(7.0)]);
@@ -414,6 +619,9 @@ mod tests {
         let thousands = "time;value\n2016-04-23;6,272\n2016-04-24;1,234,567\n2016-04-25;417\n";
         assert_eq!(values(thousands), [Some(6272.0), Some(1_234_567.0), Some(417.0)]);
         assert_eq!(values("time;value\n2016-04-23;6,272\n2016-04-24;0,125\n"), [Some(6.272), Some(0.125)]);
+        assert_eq!(values("time;value\n2016-04-23;6.272\n2016-04-24;0.125\n"), [Some(6.272), Some(0.125)]);
+        assert_eq!(values("time;value\n2016-04-23;6.272\n2016-04-24;1.000.125\n"), [Some(6272.0), Some(1_000_125.0)]);
+        assert_eq!(values("time,value\n2016-04-23,6.272\n"), [Some(6.272)]);
         let said =
             Columns { time: Some("3".into()), values: vec!["b".into()], unit: Some("ms".into()), ..Columns::default() };
         let found = series("a,b,c\n1,2,2016-04-23\n", &said);
@@ -429,6 +637,8 @@ mod tests {
             ),
             ("time\tv\n2016-04-23\t417\n2016-04-24\t6,272\n", "line 3: the comma in '6,272' of v may stand"),
             ("time;v\n2016-04-23;1.234,5\n", "line 2: '1.234,5' of v has a comma and a point"),
+            ("time;v\n2016-04-23;6.009\n2016-04-24;998\n", "line 2: the point in '6.009' of v may stand"),
+            ("time,v\n26-03-01,5\n2026-04-24,5\n", "line 2: '26-03-01' may have its year first or last"),
             ("time;v\n2016-04-23;1,5\n2016-04-24;1,234,567\n", "line 2: the commas of v stand between"),
             ("time,v\n2016-04-23,\"6,272\"\n", "line 2: '6,272' of v is not a number"),
             ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:27,x\n", "line 3: 'x' of value is not a number"),

@@ -12,36 +12,104 @@ pub enum Order {
 }
 
 impl Order {
-    /// What the dates of a file show: day first where some first number is no month, else month first; and whether they
-    /// show it.
+    /// What the dates of a file show: day first where some first number is no month, month first where some second one
+    /// is none; and whether they show it. Where they do not, slashes are taken for the American manner.
     #[must_use]
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, bool) {
-        let mut shown = None;
+        let (mut shown, mut usual) = (None, Self::MonthFirst);
         let mut told = true;
-        for text in texts {
-            let Some((first, second)) = slashed(text) else { continue };
-            match (first > 12, second > 12) {
+        for date in texts.filter_map(Numbers::of) {
+            match (date.first > 12, date.second > 12) {
                 (true, false) => return (Self::DayFirst, true),
                 (false, true) => shown = Some(Self::MonthFirst),
-                _ => told = false,
+                _ => {
+                    told = false;
+                    usual = if date.separator == '/' { Self::MonthFirst } else { Self::DayFirst };
+                }
             }
         }
-        (shown.unwrap_or(Self::MonthFirst), told || shown.is_some())
+        (shown.unwrap_or(usual), told || shown.is_some())
+    }
+
+    fn first_word(self) -> &'static str {
+        match self {
+            Self::MonthFirst => "month",
+            Self::DayFirst => "day",
+        }
     }
 }
 
-/// The first two numbers of a date with slashes whose first is no year.
-fn slashed(text: &str) -> Option<(u32, u32)> {
-    let date = text.split_whitespace().next()?;
-    let mut parts = date.split('/');
-    let (first, second) = (parts.next()?, parts.next()?);
-    parts.next()?;
-    (first.len() <= 2).then_some(())?;
-    Some((first.parse().ok()?, second.parse().ok()?))
+/// A date of three numbers whose first is no year of four digits.
+struct Numbers {
+    separator: char,
+    first: u32,
+    second: u32,
+    third: u32,
+    /// The last has two digits.
+    is_short: bool,
+}
+
+impl Numbers {
+    fn of(text: &str) -> Option<Self> {
+        let date = text.split([' ', 'T', '\t']).find(|word| !word.is_empty())?;
+        let separator = date.chars().find(|c| SEPARATORS.contains(c))?;
+        let parts: Vec<&str> = date.split(separator).collect();
+        let [first, second, third] = parts[..] else { return None };
+        (first.len() <= 2).then_some(())?;
+        Some(Self {
+            separator,
+            first: first.parse().ok()?,
+            second: second.parse().ok()?,
+            third: third.parse().ok()?,
+            is_short: third.len() <= 2,
+        })
+    }
+
+    /// The year may stand first as well as last: the last may be a day, and the second a month.
+    fn may_begin_with_year(&self) -> bool {
+        self.is_short && (1..=12).contains(&self.second) && (1..=31).contains(&self.third)
+    }
+}
+
+/// What stands between the parts of a date.
+const SEPARATORS: [char; 3] = ['/', '.', '-'];
+
+/// How the dates of a file are read, and what the reader of its times has to know.
+#[must_use]
+pub fn manner<'a>(mut texts: impl Iterator<Item = &'a str> + Clone) -> (Order, Vec<String>) {
+    let (order, is_shown) = Order::of(texts.clone());
+    let mut notes = Vec::new();
+    if !is_shown {
+        let first = order.first_word();
+        notes.push(format!("no date shows whether its month or its day comes first: the {first} is taken to"));
+    }
+    let mut dates = texts.clone().filter_map(Numbers::of).filter(|date| date.is_short).peekable();
+    if dates.peek().is_some() && dates.all(|date| date.may_begin_with_year()) {
+        notes.push("no date shows whether its year comes first or last: it is taken to come last".into());
+    }
+    if !texts.any(has_offset) {
+        notes.push("times tell no offset from UTC: they are shown as written".into());
+    }
+    (order, notes)
+}
+
+/// True of a time that says how far it is from UTC; seconds since 1970 are UTC.
+fn has_offset(text: &str) -> bool {
+    text.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-'])) || since_1970(text).is_some()
+}
+
+/// Why `text` is not a moment, as the end of a sentence.
+#[must_use]
+pub fn why_not(text: &str) -> &'static str {
+    match Numbers::of(text) {
+        Some(date) if date.separator == '-' && date.may_begin_with_year() => "may have its year first or last",
+        _ => "is not a moment",
+    }
 }
 
 /// The moment that `text` tells: RFC 3339 and its relatives, `11/21/26 15:43:21`, `04/23/2016 10:17:05 AM`,
-/// `23.04.2016 10:17`, `23-APR-16 10.17.00.000 AM`, seconds since 1970. Without an offset it is taken for UTC.
+/// `23.04.2016 10:17`, `23-APR-16 10.17.00.000 AM`, seconds since 1970. Without an offset it is taken for UTC. None of
+/// `26-03-01`, whose year may stand first or last.
 #[must_use]
 pub fn moment(text: &str, order: Order) -> Option<Moment> {
     let text = text.trim();
@@ -60,32 +128,41 @@ pub fn moment(text: &str, order: Order) -> Option<Moment> {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}").parse().ok()
 }
 
-/// Seconds or milliseconds since 1970, of this century: any other number is more likely to be something else.
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, of this century: any other number is more likely to
+/// be something else.
 fn since_1970(text: &str) -> Option<Moment> {
     let digits = text.split('.').next()?;
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) || !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }
-    let seconds: i64 = match digits.len() {
-        9 | 10 => digits.parse().ok()?,
-        12 | 13 => digits.parse::<i64>().ok()? / 1000,
+    let units = match digits.len() {
+        9 | 10 => 1,
+        12 | 13 => 1000,
+        15 | 16 => 1_000_000,
+        18 | 19 => 1_000_000_000,
         _ => return None,
     };
+    let seconds = digits.parse::<i64>().ok()? / units;
     let first: Moment = "1970-01-01T00:00:00Z".parse().ok()?;
     (seconds > 946_684_800).then(|| first.plus_seconds(seconds))
 }
 
 fn date(text: &str, order: Order) -> Option<(u32, u32, u32)> {
-    let separator = text.chars().find(|c| ['/', '.', '-'].contains(c))?;
+    let separator = text.chars().find(|c| SEPARATORS.contains(c))?;
     let parts: Vec<&str> = text.split(separator).collect();
     let [first, second, third] = parts[..] else { return None };
     if first.len() == 4 {
         return Some((first.parse().ok()?, month(second)?, third.parse().ok()?));
     }
+    if separator == '-' && Numbers::of(text).is_some_and(|date| date.may_begin_with_year()) {
+        return None;
+    }
     let year: u32 = third.parse().ok()?;
-    let year = if third.len() <= 2 { 2000 + year } else { year };
-    let days_first = separator != '/' || order == Order::DayFirst;
-    let (day, name) = if days_first { (first, second) } else { (second, first) };
+    // Of two digits 50 to 99 are of the last century, as in Oracle's RR.
+    let year = if third.len() > 2 { year } else { year + if year < 50 { 2000 } else { 1900 } };
+    let is_name = |part: &str| part.parse::<u32>().is_err();
+    let is_month_first = is_name(first) || !is_name(second) && order == Order::MonthFirst;
+    let (name, day) = if is_month_first { (first, second) } else { (second, first) };
     Some((year, month(name)?, day.parse().ok()?))
 }
 
@@ -134,14 +211,22 @@ mod tests {
             "23-APR-16 10.17.05.000000 PM",
             "23-APR-2016 22:17:05",
             "1461449825",
+            "APR-23-2016 22:17:05",
+            "23-04-2016 22:17:05",
+            "04-23-2016 22:17:05",
             "1461449825000",
+            "1461449825000000",
+            "1461449825000000000",
+            "1461449825.75",
         ] {
-            let read = moment(text, Order::MonthFirst).map(|moment| moment.to_string());
+            let read = moment(text, Order::of([text].into_iter()).0).map(|moment| moment.to_string());
             assert_eq!(read.as_deref(), Some("2016-04-23T22:17:05+00:00"), "{text}");
         }
         assert_eq!(moment("12/04/2016", Order::DayFirst).unwrap().date(), "2016-04-12");
         assert_eq!(moment("04/23/2016 12:10:00 AM", Order::MonthFirst).unwrap().time(), "00:10");
-        for wrong in ["", "6272", "10:17", "23/04/2016 10:17", "April", "1.5", "loop0"] {
+        let year = |text: &str| moment(text, Order::DayFirst).unwrap().date();
+        assert_eq!((year("31-DEC-99"), year("31-DEC-49")), ("1999-12-31".into(), "2049-12-31".into()));
+        for wrong in ["", "26-03-01 00:00", "6272", "10:17", "23/04/2016 10:17", "April", "1.5", "loop0"] {
             assert_eq!(moment(wrong, Order::MonthFirst), None, "{wrong}");
         }
     }
@@ -152,6 +237,23 @@ mod tests {
         assert_eq!(Order::of(["05/04/16", "23/04/16"].into_iter()), (Order::DayFirst, true));
         assert_eq!(Order::of(["05/04/16"].into_iter()), (Order::MonthFirst, false));
         assert_eq!(Order::of(["2016-04-23"].into_iter()), (Order::MonthFirst, true));
+        assert_eq!(Order::of(["03-01-2026"].into_iter()), (Order::DayFirst, false));
+        assert_eq!(Order::of(["03.01.2026", "03.23.2026"].into_iter()), (Order::MonthFirst, true));
+        assert_eq!(Order::of(["03-JAN-2026"].into_iter()), (Order::MonthFirst, true));
+    }
+
+    #[test]
+    fn what_dates_leave_open_is_noted() {
+        let notes = |texts: &[&'static str]| manner(texts.iter().copied()).1.join("; ");
+        assert!(notes(&["03-01-2026"]).contains("month or its day comes first: the day is taken to"));
+        assert!(notes(&["03/01/2026"]).contains("month or its day comes first: the month is taken to"));
+        assert!(notes(&["26/03/01", "27/03/01"]).contains("year comes first or last"));
+        assert!(!notes(&["11/21/26", "12/01/26"]).contains("first"));
+        assert!(notes(&["2026-01-03 10:00"]).contains("no offset"));
+        for told in ["1461449825.5", "1461449825", "2016-04-23T10:17Z", "2016-04-23T10:17:05-05:00"] {
+            assert_eq!(notes(&[told]), "", "{told}");
+        }
+        assert_eq!((why_not("26-03-01"), why_not("x")), ("may have its year first or last", "is not a moment"));
     }
 
     proptest! {

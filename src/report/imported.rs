@@ -7,7 +7,7 @@ use super::table;
 use crate::analyse::{ImportedSummary, LoadFigures, OverTime, PredictabilityTerms, SeriesSummary, Subject, Term};
 use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
+use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad, escaped};
 use crate::record::journal::Run;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,7 +60,7 @@ pub fn text(run: &Run) -> Option<String> {
         run.header.started, run.header.version
     );
     text.push_str(table::cut_off(run));
-    Some(text)
+    Some(escaped(&text).into_owned())
 }
 
 /// Of a run that is one series of a throughput and nothing else: what that says of days, as a soak's rounds would. None
@@ -205,9 +205,23 @@ fn series(series: &[SeriesSummary]) -> String {
     text
 }
 
-/// Two decimals where they tell something.
+/// Two decimals where they tell something; more of what is so small that they would not.
 fn bare(value: f64) -> String {
-    if value.abs() >= 1000.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    if value.abs() >= 1000.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else if value.abs() < 0.1 {
+        three_digits(value)
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// Three significant digits of what is less than a hundred, without zeros at the end: `31.5`, `0.03`, `0.00123`.
+pub(super) fn three_digits(value: f64) -> String {
+    // Below a billionth nothing that was counted tells anything.
+    let decimals = (1..9).find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95).unwrap_or(9);
+    let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 /// The report as csv: of loads a line for each kind of each, of series a line for each sample. None of a run that Rigel
@@ -407,6 +421,20 @@ mod tests {
         all[0].unit = "ms".into();
         let said = text(&run).unwrap();
         assert!(one_series(&run).is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
+    }
+
+    #[test]
+    fn small_figures_keep_three_digits() {
+        let said = [0.03, 31.52, 0.001_234_5, 99.96, -5.25, 0.0, 7.0].map(three_digits);
+        assert_eq!(said, ["0.03", "31.5", "0.00123", "100", "-5.25", "0", "7"]);
+        assert_eq!([0.03, 0.0031, 0.25, 16.5, 2800.4].map(bare), ["0.03", "0.0031", "0.25", "16.50", "2800"]);
+    }
+
+    #[test]
+    fn what_drives_a_terminal_is_spelled_out() {
+        let run = run(&[("f\u{1b}[2J.csv", "time,r\u{1b}[31med/s\n2026-03-01T00:00,5\n2026-03-01T01:00,6\n")]);
+        let said = text(&run).unwrap();
+        assert!(said.contains("r\\u{1b}[31med/s") && !said.contains('\u{1b}'), "{said}");
     }
 
     #[test]

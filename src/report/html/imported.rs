@@ -166,12 +166,13 @@ fn distributions(run: &Run) -> Option<Section> {
 
 fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
     let drawn = || all.iter().filter(|series| series.samples.len() > 1).take(DRAWN_MAX);
+    let first = drawn().next()?.samples.first()?.begin;
     let panel = |series: &&SeriesSummary| Lines {
         x: Axis { label: "time".into(), unit: Unit::Moment, ..Axis::default() },
         y: Axis { label: series.name.clone(), unit: Unit::Number, ..Axis::default() },
         series: vec![Series {
             name: series.name.clone(),
-            x: series.samples.iter().map(|sample| sample.begin.wall_seconds() as f64).collect(),
+            x: series.samples.iter().map(|sample| soak::wall(sample.begin, first)).collect(),
             y: series.samples.iter().map(|sample| sample.value).collect(),
             ..Series::default()
         }],
@@ -217,10 +218,15 @@ fn table(loads: &[&LoadFigures]) -> Block {
     Block::Table(words::rows("Loads; - is what the tool does not tell", &columns, loads.iter().map(row).collect()))
 }
 
+/// Waits are fractions of a millisecond, rates are thousands.
+fn counted(value: f64) -> String {
+    if value.abs() < 99.95 { imported::three_digits(value) } else { words::count(value) }
+}
+
 fn series_table(all: &[&SeriesSummary]) -> Block {
-    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), words::count);
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), counted);
     let when = |value: Option<(f64, Moment)>| {
-        value.map_or_else(|| "-".into(), |(value, at)| format!("{} at {}", words::count(value), at.short()))
+        value.map_or_else(|| "-".into(), |(value, at)| format!("{} at {}", counted(value), at.short()))
     };
     let row = |series: &&SeriesSummary| {
         vec![

@@ -108,9 +108,9 @@ fn tone(found: &Predictability, doubtful: bool) -> Tone {
     }
 }
 
-/// A moment on the axis of local time. All are by the clock of the first: an hour that the clock on the wall shows twice,
-/// in autumn, would lie over the one before.
-fn wall(moment: Moment, first: Moment) -> f64 {
+/// A moment on the axis of local time. All are by the clock of the first: an hour that the clock on the wall shows
+/// twice, in autumn, would lie over the one before.
+pub(super) fn wall(moment: Moment, first: Moment) -> f64 {
     moment.by_the_clock_of(first).wall_seconds() as f64
 }
 

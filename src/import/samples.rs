@@ -1,0 +1,118 @@
+//! What readers of series say of their samples: which are left out or doubtful, where the first of them is, and why.
+
+use crate::model::Error;
+use crate::record::imported::{Counted, Series};
+
+/// What is said of some samples.
+#[derive(Debug)]
+struct Remark {
+    is_left_out: bool,
+    why: String,
+    count: usize,
+    /// Line of the first of them.
+    first: usize,
+}
+
+/// What is said of the samples of a file, in the order in which it was first said.
+#[derive(Debug, Default)]
+pub(super) struct Remarks(Vec<Remark>);
+
+impl Remarks {
+    /// A sample of `line` is left out.
+    pub(super) fn left_out(&mut self, line: usize, why: &str) {
+        self.add(line, why, true);
+    }
+
+    /// A sample of `line` is kept, and may be wrong.
+    pub(super) fn doubtful(&mut self, line: usize, why: &str) {
+        self.add(line, why, false);
+    }
+
+    fn add(&mut self, line: usize, why: &str, is_left_out: bool) {
+        match self.0.iter_mut().find(|known| known.is_left_out == is_left_out && known.why == why) {
+            Some(known) => known.count += 1,
+            None => self.0.push(Remark { is_left_out, why: why.into(), count: 1, first: line }),
+        }
+    }
+
+    /// The remarks as sentences.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().map(|remark| {
+            let what = if remark.is_left_out { "left out" } else { "doubtful" };
+            let (line, why) = (remark.first, &remark.why);
+            match remark.count {
+                1 => format!("1 sample is {what}, in line {line}: {why}"),
+                count => format!("{count} samples are {what}, the first in line {line}: {why}"),
+            }
+        })
+    }
+
+    /// Refuses a file of which nothing is left.
+    ///
+    /// # Errors
+    /// Samples were left out, and no series has another.
+    pub(super) fn refuse_all_left_out(&self, name: &str, series: &[Series]) -> Result<(), Error> {
+        if !self.0.iter().any(|remark| remark.is_left_out) || series.iter().any(|one| !one.samples.is_empty()) {
+            return Ok(());
+        }
+        let said: Vec<String> = self.notes().collect();
+        Err(Error::failed(
+            format!("'{name}' has no sample that can be read: {}", said.join("; ")),
+            "see that the columns are what their names say; of a csv --time, --value, --count and --seconds name others",
+        ))
+    }
+}
+
+/// Why a sample in `unit` tells nothing or cannot have been; none if it may stand. What has no unit may be negative.
+pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
+    let is_negative = |figure: Option<f64>| figure.is_some_and(|figure| figure < 0.0);
+    if sample.value.is_none() && sample.count.is_none() {
+        Some("the value is empty")
+    } else if is_negative(sample.count) {
+        Some("the count is negative, as where a counter began anew")
+    } else if is_negative(sample.value) && !unit.is_empty() {
+        Some("the value is negative")
+    } else if is_negative(sample.seconds) {
+        Some("it ends before it begins")
+    } else if sample.seconds == Some(0.0) {
+        Some("it took no time")
+    } else if sample.rate().is_none() {
+        Some("a count alone is no rate, and it does not say how long it took")
+    } else {
+        None
+    }
+}
+
+/// Puts the samples of every series into the order of time; a note if they were not in it.
+pub(super) fn put_in_order(series: &mut [Series]) -> Option<String> {
+    let mut was_ordered = true;
+    for one in series {
+        if !one.samples.is_sorted_by_key(|sample| sample.begin) {
+            one.samples.sort_by_key(|sample| sample.begin);
+            was_ordered = false;
+        }
+    }
+    (!was_ordered).then(|| "times go back, as where a clock is set back: samples were put into their order".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_has_its_count_its_first_line_and_why() {
+        let mut remarks = Remarks::default();
+        remarks.left_out(4, "the value is empty");
+        remarks.doubtful(5, "it is odd");
+        remarks.left_out(9, "the value is empty");
+        let said: Vec<String> = remarks.notes().collect();
+        assert_eq!(
+            said,
+            [
+                "2 samples are left out, the first in line 4: the value is empty",
+                "1 sample is doubtful, in line 5: it is odd"
+            ]
+        );
+        assert!(remarks.refuse_all_left_out("f", &[]).unwrap_err().to_string().contains("2 samples are left out"));
+    }
+}
