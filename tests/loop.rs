@@ -132,6 +132,25 @@ fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
 }
 
 #[test]
+fn of_fixed_work_no_more_than_the_work_is_ever_due() {
+    let work = |seconds| {
+        let load = Load::Open { rate: 8000.0, arrivals: Arrivals::Uniform, in_flight_max: 16 };
+        let until = Until::Work { ops: 20_000, most: Nanos::from_secs(seconds) };
+        let record = simulate("4,1ms", &point(vec![stream("small", load)], until));
+        (small(&record).total().done, small(&record).unserved.iter().sum::<u64>(), record.measured.as_secs_f64())
+    };
+    // 4,000 a second are served of 8,000: after five seconds the work is done, and a minute has nothing more to offer.
+    let (done, unserved, seconds) = work(60);
+    assert_eq!((done, unserved), (20_000, 0));
+    assert_close(seconds, 5.0, 0.05, "seconds until the work is done");
+    // Cut after three, when all of it had been due for half a second, and after one, when not even half had been.
+    let (done, unserved, _) = work(3);
+    assert!(done + unserved == 20_000 && unserved > 7_000, "{done} and {unserved}");
+    let (done, unserved, _) = work(1);
+    assert!((done + unserved).abs_diff(8000) <= 1, "{done} and {unserved}");
+}
+
+#[test]
 fn fixed_work_is_exact_whatever_the_depth() {
     for (depth, ops) in [(1, 1), (1, 1000), (7, 1000), (64, 63), (64, 10_007)] {
         let point = point(vec![stream("small", Load::Closed { depth })], Until::Ops(ops));

@@ -258,15 +258,23 @@ fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
     }
 }
 
-/// Counts what was due while measuring and never started.
+/// Counts what was due while measuring and never started. Of fixed work no more than the work is ever due.
 fn add_unserved(room: &Room, streams: &mut [StreamRecord]) {
     let (from, end) = (room.stage.from(), room.stage.end());
-    if end == Nanos::MAX {
+    if end == Nanos::MAX || room.stage.work_is_done() {
         return;
     }
     for (stream, pacer) in room.pacers.iter().enumerate() {
-        let windows = pacer.unserved(from..end, room.stage.origin(), room.point.window);
         let record = &mut streams[room.class_of[stream]];
+        let most = match room.point.until {
+            Until::Ops(ops) | Until::Work { ops, .. } => {
+                let all = ops * record.loads.len() as u64;
+                let total = record.total();
+                all.saturating_sub(total.done + total.failures() + record.unserved.iter().sum::<u64>())
+            }
+            Until::Elapsed(_) | Until::Precise { .. } => u64::MAX,
+        };
+        let windows = pacer.unserved(from..end, room.stage.origin(), room.point.window, most);
         record.unserved.resize(record.unserved.len().max(windows.len()), 0);
         record.unserved.iter_mut().zip(windows).for_each(|(sum, count)| *sum += count);
     }

@@ -65,15 +65,19 @@ impl Pacer {
         }
     }
 
-    /// How many operations were due in `measured` and were not taken, by window of `width`, in a point that
-    /// began at `origin`. Ends the schedule: what is counted here is never due again.
+    /// How many operations, `most` at most, were due in `measured` and were not taken, by window of `width`, in a point
+    /// that began at `origin`. Ends the schedule: what is counted here is never due again.
     #[must_use]
-    pub(super) fn unserved(&self, measured: Range<Nanos>, origin: Nanos, width: Nanos) -> Vec<u64> {
+    pub(super) fn unserved(&self, measured: Range<Nanos>, origin: Nanos, width: Nanos, most: u64) -> Vec<u64> {
         let mut windows = Vec::new();
         if let Pacer::Open(schedule) = self {
             let mut schedule = lock(schedule);
-            while let Due::Since(due) = schedule.take(Nanos(measured.end.0.saturating_sub(1)), origin) {
+            let mut count = 0;
+            while count < most
+                && let Due::Since(due) = schedule.take(Nanos(measured.end.0.saturating_sub(1)), origin)
+            {
                 if due >= measured.start {
+                    count += 1;
                     let window =
                         usize::try_from(due.since(measured.start).0 / width.0).expect("windows of a measurement fit");
                     windows.resize(windows.len().max(window + 1), 0);
@@ -137,16 +141,16 @@ mod tests {
         const SPAN: Range<Nanos> = Nanos(0)..Nanos::from_secs(3);
         let pacer = open(1000.0, Arrivals::Uniform);
         let taken = (0..500).filter(|_| matches!(pacer.take(Nanos::from_secs(1), Nanos(0)), Due::Since(_))).count();
-        let unserved = pacer.unserved(SPAN, Nanos(0), Nanos::from_secs(1));
+        let unserved = pacer.unserved(SPAN, Nanos(0), Nanos::from_secs(1), u64::MAX);
         assert_eq!(taken as u64 + unserved.iter().sum::<u64>(), 2999);
         assert_eq!(unserved[1], 1000);
-        assert!(pacer.unserved(SPAN, Nanos(0), Nanos::from_secs(1)).is_empty());
+        assert!(pacer.unserved(SPAN, Nanos(0), Nanos::from_secs(1), u64::MAX).is_empty());
     }
 
     #[test]
     fn poisson_arrivals_keep_their_rate() {
         let pacer = open(10_000.0, Arrivals::Poisson);
-        let counts = pacer.unserved(Nanos(0)..Nanos::from_secs(100), Nanos(0), Nanos::from_secs(1));
+        let counts = pacer.unserved(Nanos(0)..Nanos::from_secs(100), Nanos(0), Nanos::from_secs(1), u64::MAX);
         let mean = counts.iter().sum::<u64>() as f64 / 100.0;
         let variance = counts.iter().map(|c| (*c as f64 - mean).powi(2)).sum::<f64>() / 99.0;
         // A Poisson count of 10,000: mean of 100 within 5 x 10, variance about the mean.

@@ -145,11 +145,15 @@ impl Stage {
         Nanos(to.load(Relaxed)).since(Nanos(from.load(Relaxed)))
     }
 
+    /// Fixed work was done, all of it.
+    pub(super) fn work_is_done(&self) -> bool {
+        let is_work = matches!(self.until, Until::Ops(_) | Until::Work { .. });
+        is_work && !self.was_stopped() && !self.cut.load(Relaxed)
+    }
+
     /// How long was measured.
     pub(super) fn measured(&self) -> Nanos {
-        let is_work = matches!(self.until, Until::Ops(_) | Until::Work { .. });
-        let is_done = is_work && !self.was_stopped() && !self.cut.load(Relaxed);
-        let end = if is_done { Nanos(self.last.load(Relaxed)) } else { self.end() };
+        let end = if self.work_is_done() { Nanos(self.last.load(Relaxed)) } else { self.end() };
         if self.from() == Nanos::MAX { Nanos(0) } else { end.since(self.from()) }
     }
 }
