@@ -9,10 +9,10 @@ mod common;
 use rigel::analyse::{Comparison, Judgement, PointSummary, Subject, compare, is_precise, summarise_within};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Host, Nanos, Ratio, SimSpec, Target, TargetFacts};
+use rigel::model::{Bytes, Nanos, Ratio, SimSpec};
 use rigel::plan::{CalibrateRequest, Search};
 use rigel::record::PointRecord;
-use rigel::record::journal::{self, EngineChoice, Header, Run};
+use rigel::record::journal::{Header, Run};
 use rigel::report::comparison;
 use std::sync::atomic::AtomicBool;
 
@@ -45,20 +45,7 @@ fn spec(text: &str) -> SimSpec {
 }
 
 fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
-    Header {
-        format: journal::FORMAT,
-        version: "0".into(),
-        started: "yesterday".into(),
-        command: Vec::new(),
-        target: Target::Sim(spec),
-        engine: EngineChoice { name: "sim".into(), buffered: false },
-        engine_about: String::new(),
-        points: Vec::new(),
-        plan: serde_json::to_value(Search::Calibrate(request.clone())).unwrap(),
-        host: Host::default(),
-        facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
-        findings: Vec::new(),
-    }
+    common::header(spec, &Search::Calibrate(request.clone()), "yesterday")
 }
 
 /// The first run against the others; slower by 5 % is asked about.

@@ -9,9 +9,9 @@ mod common;
 use rigel::analyse::{Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, compare, predictability, round};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Host, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec, Target, TargetFacts};
+use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
 use rigel::plan::{Search, SoakRequest};
-use rigel::record::journal::{self, EngineChoice, Header};
+use rigel::record::journal::Header;
 use rigel::report::comparison;
 use rigel::report::soak::SoakResult;
 use rigel::workload::rng::Rng;
@@ -41,20 +41,7 @@ fn start() -> Moment {
 }
 
 fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
-    let header = Header {
-        format: journal::FORMAT,
-        version: "0".into(),
-        started: start().to_string(),
-        command: Vec::new(),
-        target: Target::Sim(spec),
-        engine: EngineChoice { name: "sim".into(), buffered: false },
-        engine_about: String::new(),
-        points: Vec::new(),
-        plan: serde_json::to_value(Search::Soak(request.clone())).unwrap(),
-        host: Host::default(),
-        facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
-        findings: Vec::new(),
-    };
+    let header = common::header(spec, &Search::Soak(request.clone()), &start().to_string());
     let terms = PredictabilityTerms {
         objectives: request.objectives.clone(),
         share: request.share.get(),

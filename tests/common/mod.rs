@@ -9,8 +9,9 @@ mod golden;
 use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
-use rigel::model::{Point, Until};
-use rigel::plan::CalibrateRequest;
+use rigel::model::{Host, Point, SimSpec, Target, TargetFacts, Until};
+use rigel::plan::{CalibrateRequest, Search};
+use rigel::record::journal::{self, EngineChoice, Header};
 use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
 use std::fs::File;
@@ -205,6 +206,24 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
     entries.sort();
     entries
+}
+
+/// The head of the journal of a run on a model.
+pub(crate) fn header(spec: SimSpec, search: &Search, started: &str) -> Header {
+    Header {
+        format: journal::FORMAT,
+        version: "0".into(),
+        started: started.into(),
+        command: Vec::new(),
+        target: Target::Sim(spec),
+        engine: EngineChoice { name: "sim".into(), buffered: false },
+        engine_about: String::new(),
+        points: Vec::new(),
+        plan: serde_json::to_value(search).unwrap(),
+        host: Host::default(),
+        facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
+        findings: Vec::new(),
+    }
 }
 
 /// Waits until a process ends, and answers how it did and the most memory that it took, in bytes.
