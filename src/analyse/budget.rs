@@ -65,8 +65,6 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
         let seconds = terms.every_seconds.unwrap_or(round.seconds);
         if seconds.is_finite() { seconds.max(1.0) } else { 1.0 }
     };
-    // Rounds between two that did not take place.
-    let missing = |round: &Round, next: &Round| next.number.saturating_sub(round.number).saturating_sub(1);
     let (mut kept, mut missed, mut broken, mut unknown) = (0, 0, 0, 0);
     let (mut kept_seconds, mut missed_seconds) = (0.0, 0.0);
     let mut breaches: Vec<Breach> = Vec::new();
@@ -77,8 +75,9 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
             None => unknown += 1,
             Some(true) => (kept, kept_seconds, in_breach) = (kept + 1, kept_seconds + seconds, false),
             Some(false) => {
-                let next = rounds.get(at + 1).filter(|next| terms.every_seconds.is_some() && missing(round, next) > 0);
-                let seconds = next.map_or(seconds, |next| seconds * f64::from(missing(round, next) + 1));
+                let missing = |next: &Round| next.missing_after(Some(round));
+                let next = rounds.get(at + 1).filter(|next| terms.every_seconds.is_some() && missing(next) > 0);
+                let seconds = next.map_or(seconds, |next| seconds * f64::from(missing(next) + 1));
                 let end = next.map_or(round.finish(), |next| next.begin.max(round.finish()));
                 (missed, missed_seconds) = (missed + 1, missed_seconds + seconds);
                 broken += usize::from(matches!(round.end, RoundEnd::Broken(_)));

@@ -1,6 +1,6 @@
 //! Why operations of a series failed and rounds of it broke, each cause with its count and its first and last date.
 
-use super::rounds::{RoundEnd, round};
+use super::rounds::{Round, RoundEnd};
 use crate::model::{Finding, Moment};
 use crate::record::PointRecord;
 use std::collections::BTreeMap;
@@ -25,15 +25,16 @@ struct Seen {
 }
 
 impl Causes {
-    /// Adds what went wrong in a round. What is no round is left out.
-    pub fn add(&mut self, record: &PointRecord) {
-        let Some(round) = round(record, &[]) else { return };
+    /// Adds what went wrong in a round, with the record that it was made of.
+    pub fn add(&mut self, round: &Round, record: &PointRecord) {
         if let RoundEnd::Broken(why) = &round.end {
             see(&mut self.broken, why, 1, round.begin);
         }
         // The first class counts, as in the round itself.
-        let total = record.streams.first().map(crate::record::StreamRecord::total).unwrap_or_default();
-        total.failed.iter().for_each(|(cause, count)| see(&mut self.failed, cause, *count, round.begin));
+        let stream = record.streams.first().filter(|_| round.failed > 0);
+        for (cause, count) in stream.map(|stream| stream.total().failed).into_iter().flatten() {
+            see(&mut self.failed, &cause, count, round.begin);
+        }
     }
 
     /// All of it, as doubts for a reader.

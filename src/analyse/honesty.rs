@@ -84,9 +84,9 @@ impl CacheTest {
             })
             .collect();
         sets.sort_by_key(|(bytes, _)| *bytes);
-        let cached = |set: &&(u64, &ClassSummary)| {
-            let on_credit = || credit_within(records, points).is_some_and(|credit| credit.bytes == set.0);
-            whole.is_some_and(|whole| answers_from_cache(set.1, whole)) && !on_credit()
+        let on_credit = credit_within(records, points).map(|credit| credit.bytes);
+        let cached = |(bytes, set): &&(u64, &ClassSummary)| {
+            whole.is_some_and(|whole| answers_from_cache(set, whole)) && on_credit != Some(*bytes)
         };
         let cache_at_least = sets.iter().filter(cached).map(|(bytes, _)| *bytes).max();
         let p50 = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);

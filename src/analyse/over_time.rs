@@ -191,10 +191,9 @@ fn quantity(series: &Series, alone: bool) -> Told {
         return told(if is_known { stem } else { &series.name }, Unit::Microseconds, scale);
     }
     let is_counted = series.samples.iter().all(|sample| sample.value.is_none());
-    let is_known = ["iops", "rate", THROUGHPUT].contains(&name.as_str()) && unit.is_empty();
-    if unit == "/s" || is_counted || is_known {
-        let is_throughput = alone || ["iops", "rate", THROUGHPUT].contains(&name.as_str());
-        return told(if is_throughput { THROUGHPUT } else { &series.name }, Unit::PerSecond, 1.0);
+    let is_named = ["iops", "rate", THROUGHPUT].contains(&name.as_str());
+    if unit == "/s" || is_counted || is_named && unit.is_empty() {
+        return told(if alone || is_named { THROUGHPUT } else { &series.name }, Unit::PerSecond, 1.0);
     }
     let named =
         if name.contains(&unit.to_lowercase()) { series.name.clone() } else { format!("{}, {unit}", series.name) };

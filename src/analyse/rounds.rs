@@ -108,6 +108,12 @@ impl Round {
         }
     }
 
+    /// How many rounds did not take place between the one `before`, or the beginning, and this.
+    #[must_use]
+    pub fn missing_after(&self, before: Option<&Round>) -> u32 {
+        self.number.saturating_sub(before.map_or(0, |before| before.number)).saturating_sub(1)
+    }
+
     /// The moment at which it ended.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]

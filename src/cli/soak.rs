@@ -167,62 +167,53 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
 
 /// What is served to Prometheus.
 struct Metrics {
-    served: Arc<Mutex<Option<Served>>>,
+    exposed: Arc<Mutex<Option<Exposed>>>,
     /// It answers as long as it is there.
     _server: Server,
-}
-
-/// What is exposed of the soak, and what it was asked for.
-struct Served {
-    exposed: Exposed,
-    objectives: Vec<Objective>,
 }
 
 impl Metrics {
     /// Listens, and says where.
     fn serve(address: Address) -> Result<Self, Error> {
-        let figures = Arc::new(Mutex::new(None::<Served>));
-        let shared = Arc::clone(&figures);
+        let exposed = Arc::new(Mutex::new(None::<Exposed>));
+        let shared = Arc::clone(&exposed);
         let server = Server::start(address, move |accept| {
-            let served = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was looked at.
-            served.as_ref().map_or(("text/plain; charset=utf-8", Vec::new()), |served| served.exposed.answer(accept))
+            exposed.as_ref().map_or(("text/plain; charset=utf-8", Vec::new()), |exposed| exposed.answer(accept))
         })?;
         remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
         if let Some(who) = address.remark() {
             remark(&format!("{who}\n"));
         }
-        Ok(Self { served: figures, _server: server })
+        Ok(Self { exposed, _server: server })
     }
 
     /// Adds a round of the soak with this header. Without one it is known from now on what is measured.
     fn add(&self, header: &Header, record: Option<&PointRecord>) {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        if served.is_none() {
-            *served = Served::new(header);
+        let mut exposed = self.exposed.lock().unwrap_or_else(PoisonError::into_inner);
+        if exposed.is_none() {
+            *exposed = about(header).map(Exposed::new);
         }
-        let Some((served, record)) = served.as_mut().zip(record) else { return };
-        if let Some(round) = round(record, &served.objectives) {
-            served.exposed.add_round(&round, record);
+        let Some((exposed, record)) = exposed.as_mut().zip(record) else { return };
+        if let Some(round) = round(record, exposed.objectives()) {
+            exposed.add_round(&round, record);
         }
     }
 }
 
-impl Served {
-    /// A soak without a round yet; none if the run is no soak.
-    fn new(header: &Header) -> Option<Self> {
-        let request = request(header)?;
-        let about = About {
-            verb: "soak".into(),
-            target: header.facts.name.clone(),
-            engine: header.engine.name.clone(),
-            started: header.started.parse().ok()?,
-            planned: Some(request.lasting),
-            objectives: request.objectives.clone(),
-            share: request.share.get(),
-        };
-        Some(Self { exposed: Exposed::new(about), objectives: request.objectives })
-    }
+/// What does not change in the soak with this header; none if the run is no soak.
+fn about(header: &Header) -> Option<About> {
+    let request = request(header)?;
+    Some(About {
+        verb: "soak".into(),
+        target: header.facts.name.clone(),
+        engine: header.engine.name.clone(),
+        started: header.started.parse().ok()?,
+        planned: Some(request.lasting),
+        objectives: request.objectives,
+        share: request.share.get(),
+    })
 }
 
 /// What a soak was asked for; none if the run is no soak.
@@ -244,8 +235,10 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let (mut rounds, mut causes) = (Vec::new(), Causes::default());
     let (header, cut) = journal::scan(path, &mut |header, record| {
         let objectives = objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives));
-        causes.add(&record);
-        rounds.extend(round(&record, objectives));
+        if let Some(round) = round(&record, objectives) {
+            causes.add(&round, &record);
+            rounds.push(round);
+        }
     })?;
     let request = request(&header).ok_or_else(|| Error::asked("this run is no soak", "rigel report reads any run"))?;
     let terms = PredictabilityTerms {

@@ -107,6 +107,12 @@ impl Exposed {
         }
     }
 
+    /// What rounds must keep, in the order of [`Round::kept`].
+    #[must_use]
+    pub fn objectives(&self) -> &[Objective] {
+        &self.about.objectives
+    }
+
     /// Adds a round with the record that it was made of. Rounds come in the order of the journal; a soak that is
     /// resumed begins with those that the journal holds, so that no counter falls.
     pub fn add_round(&mut self, round: &Round, record: &PointRecord) {
@@ -124,10 +130,9 @@ impl Exposed {
             RoundEnd::Stopped => self.ends.stopped += 1,
             RoundEnd::Broken(_) => self.ends.broken += 1,
         }
-        let number_before = self.last.as_ref().map_or(0, |last| last.round.number);
-        let missing = u64::from(round.number.saturating_sub(number_before).saturating_sub(1));
-        self.missed += missing;
         let before = self.last.as_ref().map(|last| &last.round);
+        let missing = u64::from(round.missing_after(before));
+        self.missed += missing;
         for (at, standing) in self.standings.iter_mut().enumerate() {
             if before.is_some_and(|before| before.has_kept(at) == Some(false)) {
                 standing.swallowed += missing;
@@ -173,7 +178,7 @@ impl Exposed {
             families.extend(last.figures());
             families.extend(last.machine());
         }
-        families.extend(self.objectives());
+        families.extend(self.objective_families());
         families.retain(|family| !family.metrics.is_empty());
         families
     }
@@ -230,7 +235,7 @@ impl Exposed {
         vec![ends, missed.with(&[], self.missed as f64)]
     }
 
-    fn objectives(&self) -> Vec<Family> {
+    fn objective_families(&self) -> Vec<Family> {
         let mut kept = Family::new("objective_kept", Sort::Gauge, "1 if the last round kept the objective, else 0.");
         let mut ratio =
             Family::new("objective_kept_ratio", Sort::Gauge, "Share of the rounds, stopped ones aside, that kept it.");
