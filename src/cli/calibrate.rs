@@ -69,14 +69,14 @@ impl Database {
 
 /// Measures, and shows the answer.
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
-    let job = if let Some(directory) = &args.measuring.resume {
+    let mut job = if let Some(directory) = &args.measuring.resume {
         measuring::resume(directory, &args.measuring)?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
         measuring::begin(&args.measuring, Search::Calibrate(args.request()?), engine)?
     };
-    let directory = job.directory.clone();
-    let (run, stopped) = measuring::measure(job, &args.measuring)?;
+    let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
+    let directory = job.results.directory();
     let found = report::calibration::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.measuring.json {
@@ -87,8 +87,8 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         result(&report::calibration::text(&run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, &directory);
-    measuring::refuse_incomplete(&run, stopped, &directory)?;
+    page::beside(&run, directory);
+    measuring::refuse_incomplete(&run, stopped, directory)?;
     let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
     Ok(if asked && found.sustained.kept.is_none() { 3 } else { 0 })
 }

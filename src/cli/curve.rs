@@ -72,7 +72,7 @@ enum Spacing {
 
 /// Measures, and shows the curve.
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
-    let job = if let Some(directory) = &args.measuring.resume {
+    let mut job = if let Some(directory) = &args.measuring.resume {
         measuring::resume(directory, &args.measuring)?
     } else if let Some(urls) = database::urls(&args.measuring.targets)? {
         args.on_database(&urls)?
@@ -86,8 +86,8 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         let engine = if args.sessions.is_some() { "psync" } else { "auto" };
         measuring::begin(&args.measuring, Search::Curve(args.request()?), engine)?
     };
-    let directory = job.directory.clone();
-    let (run, stopped) = measuring::measure(job, &args.measuring)?;
+    let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
+    let directory = job.results.directory();
     let found = report::curve::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.measuring.json {
@@ -96,8 +96,8 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         result(&report::curve::text(&run, &found));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, &directory);
-    measuring::refuse_incomplete(&run, stopped, &directory)?;
+    page::beside(&run, directory);
+    measuring::refuse_incomplete(&run, stopped, directory)?;
     Ok(if found.keeps_bound() { 0 } else { 3 })
 }
 

@@ -1,5 +1,6 @@
 //! `rigel import`: what other tools measured, as a run for reports and comparisons.
 
+use super::results::Results;
 use super::{output, page};
 use crate::clock;
 use crate::import::{self, Format, Source, table::Columns};
@@ -71,9 +72,8 @@ impl ValueEnum for Format {
 
 /// Reads the files, writes the run, and shows what is in it.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
-    let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("import_{}.rigel", clock::file_stamp())));
-    refuse_occupied(&directory)?;
-    journal::refuse_unusable(&directory)?;
+    args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
+    let mut results = Results::begin(args.out.as_deref(), "import")?;
     let texts = args.files.iter().map(|path| read(path)).collect::<Result<Vec<String>, Error>>()?;
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     refuse_duplicates(&names)?;
@@ -87,13 +87,15 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     };
     let found = import::read(&sources, args.format, &columns)?;
     refuse_idle_columns(&columns, &found)?;
-    let mut journal = Journal::create(&directory, &header(args, &names, &found))?;
+    results.claim()?;
+    let directory = results.directory();
+    let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
-    let run = journal::read(&directory)?;
+    let run = journal::read(directory)?;
     let text = if args.json { None } else { report::imported::text(&run) };
     output::result(&text.unwrap_or_else(|| report::data::json(&run)));
     output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, &directory);
+    page::beside(&run, directory);
     Ok(0)
 }
 

@@ -3,6 +3,7 @@
 use super::measuring;
 use super::output::{remark, result};
 use super::progress::{Progress, Way};
+use super::results::Results;
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
@@ -95,9 +96,7 @@ struct Plan {
 pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     // All that can be wrong with the request is found before anything is made.
     let request = args.request()?;
-    let named = args.outcome.out.clone();
-    let out = named.unwrap_or_else(|| PathBuf::from(format!("layers_{}.rigel", clock::file_stamp())));
-    journal::refuse_unusable(&out)?;
+    let results = Results::begin(args.outcome.out.as_deref(), "layers")?;
     let stop = measuring::stop_flag()?;
     let expected = request.points_expected();
     let private = PrivateArgs { on: Some(args.directory.clone()), server: args.server.clone() };
@@ -112,9 +111,9 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         private.findings.push(finding);
     }
     let seconds = request.point_seconds();
-    let job = Job {
+    let mut job = Job {
         directory: &args.directory,
-        out: &out,
+        results,
         seed: args.outcome.seed.unwrap_or_else(clock::fresh_seed),
         access: private.access.clone(),
         findings: private.findings.clone(),
@@ -128,8 +127,8 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let removed = private.server.stop();
     measured?;
     removed?;
-    let run = journal::read(&out)?;
-    show(&run, &out, args.outcome.json);
+    let run = journal::read(job.results.directory())?;
+    show(&run, job.results.directory(), args.outcome.json);
     refuse_incomplete(&run, expected)?;
     Ok(0)
 }
@@ -206,7 +205,7 @@ fn limited(private: &mut Private) -> Finding {
 /// A server that is ready, and where the record goes.
 struct Job<'a> {
     directory: &'a Path,
-    out: &'a Path,
+    results: Results,
     seed: u64,
     access: Access,
     findings: Vec<Finding>,
@@ -215,7 +214,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Measures every point into the journal. Ends early when `stop` is set.
-    fn measure(&self, mut request: LayersRequest, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
+    fn measure(&mut self, mut request: LayersRequest, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
         let layers = request.layers();
         let benches: Vec<(Layer, Bench)> = layers
             .iter()
@@ -226,7 +225,9 @@ impl Job<'_> {
             bench.ok_or_else(|| Error::failed(format!("layer {} is not ready", layer.number()), ""))
         };
         request.asynchronous = of(Layer::Async)?.engine_name().into();
-        let mut journal = Journal::create(self.out, &self.header(&request, &benches)?)?;
+        let header = self.header(&request, &benches)?;
+        self.results.claim()?;
+        let mut journal = Journal::create(self.results.directory(), &header)?;
         let (mut records, mut summaries) = (Vec::<PointRecord>::new(), Vec::new());
         while !stop.load(Ordering::Relaxed)
             && let Some(point) = request.next(self.seed, &summaries)

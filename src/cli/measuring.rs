@@ -6,7 +6,8 @@ pub(super) mod rounds;
 use super::database::{self, PasswordArgs};
 use super::output::remark;
 use super::progress::{Progress, Way};
-use super::target::Given;
+use super::results::Results;
+use super::target::{self, Given};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
@@ -102,7 +103,7 @@ pub(super) struct Job {
     engine: EngineChoice,
     command: Vec<String>,
     /// Where its journal is.
-    pub(super) directory: PathBuf,
+    pub(super) results: Results,
     /// How a database is reached.
     access: Option<Access>,
     /// What is doubtful about a server that was made for this run.
@@ -138,9 +139,7 @@ pub(super) fn begin_sql(
 }
 
 fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) -> Result<Job, Error> {
-    let name = format!("{}_{}.rigel", search.verb(), clock::file_stamp());
-    let directory = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
-    journal::refuse_unusable(&directory)?;
+    let results = Results::begin(args.out.as_deref(), search.verb())?;
     let plan = Plan {
         search,
         destroy: args.destroy.clone(),
@@ -152,7 +151,7 @@ fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) 
     let engine =
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine, command, directory, access: None, findings: Vec::new(), resumed: None })
+    Ok(Job { plan, target, engine, command, results, access: None, findings: Vec::new(), resumed: None })
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -162,6 +161,7 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
         None => given.paths(Path::is_dir)?,
     };
     given.check_scratch(&target)?;
+    target::check_members(&target)?;
     Ok(target)
 }
 
@@ -192,7 +192,7 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
         target,
         engine: header.engine,
         command: header.command,
-        directory: directory.to_path_buf(),
+        results: Results::existing(directory),
         access,
         findings: Vec::new(),
         resumed: Some((journal, run)),
@@ -255,7 +255,7 @@ pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<()
 
 /// Measures what is still to be measured, into the journal. Answers the run as the journal has it, and whether it was
 /// stopped.
-pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
+pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
     let stop = stop_flag()?;
     let search = job.plan.search.clone();
     let expected = search.points_expected(0);
@@ -269,16 +269,17 @@ pub(super) fn measure(mut job: Job, args: &MeasuringArgs) -> Result<(Run, bool),
         }
         progress.hear(&event);
     };
-    let measured = prepare_and_measure(&mut job, &stop, &mut listen);
+    let measured = prepare_and_measure(job, &stop, &mut listen);
     progress.borrow().finish();
+    let directory = job.results.directory();
     if let Err(error) = measured {
-        let points = journal::read(&job.directory).map_or(0, |run| run.points.len());
+        let points = journal::read(directory).map_or(0, |run| run.points.len());
         if points > 0 {
-            remark(&format!("{points} points are in the journal: rigel report {}\n", job.directory.display()));
+            remark(&format!("{points} points are in the journal: rigel report {}\n", directory.display()));
         }
         return Err(error);
     }
-    Ok((journal::read(&job.directory)?, stop.load(Ordering::Relaxed)))
+    Ok((journal::read(directory)?, stop.load(Ordering::Relaxed)))
 }
 
 fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
@@ -291,7 +292,8 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
     } else {
         // Which points there are is found out while measuring; every record says what was asked of it.
         let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
-        (Journal::create(&job.directory, &header)?, Vec::new())
+        job.results.claim()?;
+        (Journal::create(job.results.directory(), &header)?, Vec::new())
     };
     let usable = bench.facts.usable.0;
     let mut asked = None;

@@ -22,6 +22,7 @@ mod pages;
 mod progress;
 pub mod ranges;
 mod report;
+mod results;
 mod soak;
 mod sql;
 mod sql_args;

@@ -5,6 +5,8 @@ use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{remark, result};
 use super::page;
 use super::progress::{Progress, Way};
+use super::results::Results;
+use super::target::check_members;
 use crate::clock;
 use crate::model::{Error, Target};
 use crate::plan::lun;
@@ -47,9 +49,26 @@ struct Job {
     target: Target,
     engine: EngineChoice,
     command: Vec<String>,
-    directory: PathBuf,
+    /// Where its journal is.
+    results: Results,
     /// The run so far, and its journal.
     resumed: Option<(Journal, Run)>,
+}
+
+impl Job {
+    /// Makes the directory of a new run. Where another run of this minute has the name of the files, a number follows
+    /// the minute.
+    fn claim(&mut self) -> Result<(), Error> {
+        self.results.claim()?;
+        let suffix = self.results.suffix();
+        self.plan.stamp.push_str(&suffix);
+        self.plan.prefix.as_mut_os_string().push(&suffix);
+        Ok(())
+    }
+
+    fn names(&self) -> Names<'_> {
+        names(&self.plan, &self.command, env!("CARGO_PKG_VERSION"))
+    }
 }
 
 /// Runs the verb with its own arguments.
@@ -72,20 +91,18 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
 fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     let (request, target) = args.resolve(|| read_lun(&args.testname), Path::is_dir)?;
+    check_members(&target)?;
     request.overrides().iter().for_each(|text| remark(&format!("{text}\n")));
     let stamp = clock::file_stamp();
-    let prefix = format!("{}_{stamp}", request.testname);
-    let (prefix, directory) = match &args.out {
-        None => (PathBuf::from(&prefix), PathBuf::from(format!("{prefix}.rigel"))),
-        Some(out) => {
-            let name = Path::new(&prefix).file_name().map(PathBuf::from).unwrap_or_default();
-            (out.join(name), out.clone())
+    let prefix = PathBuf::from(format!("{}_{stamp}", request.testname));
+    let (prefix, results) = match &args.out {
+        None => {
+            refuse_absent(&prefix)?;
+            let results = Results::numbered(&prefix.display().to_string())?;
+            (prefix, results)
         }
+        Some(out) => (out.join(prefix.file_name().unwrap_or_default()), Results::named(out)?),
     };
-    let cure =
-        "wait until the next minute, name the run otherwise by -testname, or name a directory for it by --out DIR";
-    refuse_overwriting(&prefix, args.out.is_some(), cure)?;
-    journal::refuse_unusable(&directory)?;
     let plan = Plan {
         orion: request,
         stamp,
@@ -97,7 +114,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         directory: std::env::current_dir().unwrap_or_default(),
     };
     let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine: args.engine_choice(), command, directory, resumed: None })
+    Ok(Job { plan, target, engine: args.engine_choice(), command, results, resumed: None })
 }
 
 /// A run that was cut short: all that it was is in its journal.
@@ -115,7 +132,7 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
         target,
         engine: header.engine,
         command: header.command,
-        directory: directory.to_path_buf(),
+        results: Results::existing(directory),
         resumed: Some((journal, run)),
     })
 }
@@ -123,19 +140,22 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     let stop = stop_flag()?;
     let request = job.plan.orion.clone();
-    let command = job.command.clone();
-    let names = names(&job.plan, &command, env!("CARGO_PKG_VERSION"));
-    if !args.json {
-        result(&classic::banner(&request, &names));
-    }
     let silent = args.no_progress;
     let cells = request.cells().len() - job.resumed.as_ref().map_or(0, |(_, run)| run.complete().len());
-    if !silent {
-        remark(&classic::estimate_line(&request, cells));
-    }
     let title = format!("orion {}", job.target);
     let way = Way::of(silent, args.live);
     let progress = RefCell::new(Progress::new(&title, cells, seconds_a_point(&request), way));
+    // What it will take is said once it is sure that it will be done.
+    let begin = |names: &Names| {
+        progress.borrow().aside(|| {
+            if !args.json {
+                result(&classic::banner(&request, names));
+            }
+            if !silent {
+                remark(&classic::estimate_line(&request, cells));
+            }
+        });
+    };
     let mut listen = |event: Event| {
         if let Event::Begin { point } = event
             && request.verbose
@@ -146,9 +166,11 @@ fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
         progress.borrow_mut().hear(&event);
     };
     if cells > 0 {
-        let measured = prepare_and_measure(&mut job, &request, &stop, &mut listen);
+        let measured = prepare_and_measure(&mut job, &request, &stop, &begin, &mut listen);
         progress.borrow().finish();
         measured?;
+    } else {
+        begin(&job.names());
     }
     conclude(&job, args, stop.load(Ordering::Relaxed))
 }
@@ -158,6 +180,7 @@ fn prepare_and_measure(
     job: &mut Job,
     request: &OrionRequest,
     stop: &AtomicBool,
+    begin: &dyn Fn(&Names),
     listen: &mut dyn FnMut(Event),
 ) -> Result<(), Error> {
     let plan = &job.plan;
@@ -183,10 +206,13 @@ fn prepare_and_measure(
         refuse_another_target(&run.header, &bench)?;
         (journal, run.complete())
     } else {
+        job.claim()?;
         let points = bench.points.clone();
         let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.plan);
-        (Journal::create(&job.directory, &header)?, Vec::new())
+        (Journal::create(job.results.directory(), &header)?, Vec::new())
     };
+    begin(&job.names());
+    let plan = &job.plan;
     let mut left = bench.points.iter().filter(|point| !done.contains(&point.coordinates));
     let mut next = |_: &[PointRecord]| {
         let point = left.next()?.clone();
@@ -198,7 +224,7 @@ fn prepare_and_measure(
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
 /// fail for want of room.
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
-    let run = journal::read(&job.directory)?;
+    let run = journal::read(job.results.directory())?;
     let points = run.latest();
     if args.json {
         result(&data::json(&run));
@@ -211,10 +237,10 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     for path in &files {
         let _ = writeln!(text, "  {}", path.display());
     }
-    let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.directory.display());
+    let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.results.directory().display());
     remark(&text);
-    page::beside(&run, &job.directory);
-    exit_status(&run, &points, &job.directory, stopped)
+    page::beside(&run, job.results.directory());
+    exit_status(&run, &points, job.results.directory(), stopped)
 }
 
 /// 0 if every point ran to its end and every operation did what it should.
@@ -280,7 +306,14 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
     let plan = plan_of(run)?;
     let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
     let prefix = directory.join(name);
-    refuse_overwriting(&prefix, false, "name another directory, or remove the files there")?;
+    refuse_absent(&prefix)?;
+    let summary = with_suffix(&prefix, "summary.txt");
+    if summary.exists() {
+        return Err(Error::asked(
+            format!("'{}' exists", summary.display()),
+            "name another directory, or remove the files there",
+        ));
+    }
     write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
     Ok(0)
 }
@@ -333,20 +366,16 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
     ))
 }
 
-/// Two runs of one name in one minute have the same file names, and Orion would overwrite the first one's.
-fn refuse_overwriting(prefix: &Path, directory_is_made: bool, cure: &str) -> Result<(), Error> {
+/// Refuses files whose directory does not exist.
+fn refuse_absent(prefix: &Path) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(parent) = parent.filter(|parent| !directory_is_made && !parent.is_dir()) {
-        return Err(Error::asked(
+    match parent.filter(|parent| !parent.is_dir()) {
+        None => Ok(()),
+        Some(parent) => Err(Error::asked(
             format!("there is no directory '{}' for the result files", parent.display()),
             "make it first",
-        ));
+        )),
     }
-    let summary = with_suffix(prefix, "summary.txt");
-    if summary.exists() {
-        return Err(Error::asked(format!("'{}' exists", summary.display()), cure));
-    }
-    Ok(())
 }
 
 /// What a point takes, with a warm-up that ends as soon as it may.

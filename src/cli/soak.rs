@@ -111,7 +111,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
             metrics.add(header, record);
         }
     };
-    let (job, last) = match &args.measuring.resume {
+    let (mut job, last) = match &args.measuring.resume {
         Some(directory) => {
             let Some(resumed) = rounds::resume(directory, &args.measuring, &mut ended)? else {
                 remark("nothing of this soak is left to measure\n\n");
@@ -121,9 +121,8 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         }
         None => (args.begin()?, 0),
     };
-    let directory = job.directory.clone();
-    let stopped = rounds::measure(job, last, &args.measuring, &mut ended)?;
-    report_on(&directory, args.measuring.json, Some(stopped))
+    let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
+    report_on(job.results.directory(), args.measuring.json, Some(stopped))
 }
 
 /// Shows the report, and answers the exit status. `stopped` says whether what was measured now was ended before it was

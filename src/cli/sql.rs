@@ -476,9 +476,9 @@ impl ServerArgs {
 }
 
 /// Measures, and shows the report.
-fn report_on(job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
-    let directory = job.directory.clone();
-    let (run, stopped) = measuring::measure(job, args)?;
+fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
+    let (run, stopped) = measuring::measure(&mut job, args)?;
+    let directory = job.results.directory();
     let found = report::curve::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.json {
@@ -487,8 +487,8 @@ fn report_on(job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
         result(&report::sql::text(&run, &found).unwrap_or_else(|| report::curve::text(&run, &found)));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, &directory);
-    measuring::refuse_incomplete(&run, stopped, &directory)?;
+    page::beside(&run, directory);
+    measuring::refuse_incomplete(&run, stopped, directory)?;
     Ok(if found.keeps_bound() { 0 } else { 3 })
 }
 

@@ -1,5 +1,6 @@
 //! The targets on a command line: files and devices, a directory for a scratch file, or a model of a device.
 
+use crate::engine::probe;
 use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -67,6 +68,14 @@ impl Given<'_> {
             format!("{option} is for a scratch file, and none is made on '{target}'"),
             format!("give a directory: {}DIR", self.option),
         ))
+    }
+}
+
+/// Refuses files and devices that are not there, or cannot be targets, before anything else is looked at.
+pub(super) fn check_members(target: &Target) -> Result<(), Error> {
+    match target {
+        Target::Paths { members, .. } => members.iter().try_for_each(|path| probe::identity(path).map(drop)),
+        Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => Ok(()),
     }
 }
 

@@ -50,7 +50,12 @@ fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
 }
 
 /// Measures the rounds after number `last`. Answers whether it was stopped before the last of them.
-pub(in crate::cli) fn measure(mut job: Job, last: u32, args: &MeasuringArgs, ended: &mut Ended) -> Result<bool, Error> {
+pub(in crate::cli) fn measure(
+    job: &mut Job,
+    last: u32,
+    args: &MeasuringArgs,
+    ended: &mut Ended,
+) -> Result<bool, Error> {
     let stop = stop_flag()?;
     let search = &job.plan.search;
     let title = format!("soak {}", job.target);
@@ -58,7 +63,7 @@ pub(in crate::cli) fn measure(mut job: Job, last: u32, args: &MeasuringArgs, end
     let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
     let progress = RefCell::new(progress);
     let tell = |event: &Event| progress.borrow_mut().hear(event);
-    let measured = prepare_and_measure(&mut job, last, &stop, &tell, ended);
+    let measured = prepare_and_measure(job, last, &stop, &tell, ended);
     progress.borrow().finish();
     measured?;
     Ok(stop.load(Ordering::Relaxed))
@@ -92,7 +97,8 @@ fn prepare_and_measure(
         let mut bench = made?;
         bench.findings.append(&mut job.findings);
         let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
-        let journal = Journal::create(&job.directory, &header)?;
+        job.results.claim()?;
+        let journal = Journal::create(job.results.directory(), &header)?;
         (Some(bench), journal, header)
     };
     ended(&header, None);

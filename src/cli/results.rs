@@ -1,0 +1,110 @@
+//! Where the results of a run go: the directory that was named by `--out`, or one with a name of its own.
+//!
+//! A name of ours is made of the verb and the minute. Where that is taken, by a run of the same minute for one, a
+//! number follows it. The name is only settled when the directory is made, so that two runs that begin at the same
+//! moment never meet.
+
+use crate::clock;
+use crate::model::Error;
+use crate::record::journal;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The directory for the results of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Results {
+    directory: PathBuf,
+    /// The name without its number, if the name is ours to choose.
+    stem: Option<String>,
+    /// As the name says it: the first has none.
+    number: u32,
+}
+
+impl Results {
+    /// The directory that was named, or a new one in the current directory. Nothing is made yet.
+    ///
+    /// # Errors
+    /// It is no empty directory, or could not be written.
+    pub(super) fn begin(out: Option<&Path>, verb: &str) -> Result<Self, Error> {
+        match out {
+            Some(directory) => Self::named(directory),
+            None => Self::numbered(&format!("{verb}_{}", clock::file_stamp())),
+        }
+    }
+
+    /// The directory that was named.
+    ///
+    /// # Errors
+    /// As [`Results::begin`].
+    pub(super) fn named(directory: &Path) -> Result<Self, Error> {
+        journal::refuse_unusable(directory)?;
+        Ok(Self::existing(directory))
+    }
+
+    /// `STEM.rigel`, or where that is taken `STEM-2.rigel` and so on.
+    ///
+    /// # Errors
+    /// As [`Results::begin`].
+    pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
+        let mut results = Self { directory: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
+        results.advance();
+        journal::refuse_unusable(&results.directory)?;
+        Ok(results)
+    }
+
+    /// The directory of a run that is gone on with.
+    pub(super) fn existing(directory: &Path) -> Self {
+        Self { directory: directory.to_path_buf(), stem: None, number: 1 }
+    }
+
+    /// Makes the directory if its name is ours to choose: under the next number if somebody took the name meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn claim(&mut self) -> Result<(), Error> {
+        let Some(stem) = &self.stem else { return Ok(()) };
+        // A test name of Orion's may have directories before it.
+        let above = Path::new(stem).parent().unwrap_or(Path::new(""));
+        let mut made = std::fs::create_dir_all(above).and_then(|()| std::fs::create_dir(&self.directory));
+        while made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+            self.advance();
+            made = std::fs::create_dir(&self.directory);
+        }
+        made.map_err(|error| {
+            Error::failed(
+                format!("cannot make the result directory '{}': {error}", self.directory.display()),
+                "name another with --out DIR",
+            )
+        })
+    }
+
+    /// The directory.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What follows the name to tell it from others: nothing, or `-2` and so on.
+    pub(super) fn suffix(&self) -> String {
+        suffix(self.number)
+    }
+
+    /// The next number whose name is free. Orion's files stand beside the directory and have the same name.
+    fn advance(&mut self) {
+        let Some(stem) = &self.stem else { return };
+        let is_taken = |name: &str| {
+            [".rigel", "_summary.txt"].iter().any(|end| std::fs::symlink_metadata(format!("{name}{end}")).is_ok())
+        };
+        loop {
+            self.number += 1;
+            let name = format!("{stem}{}", suffix(self.number));
+            if !is_taken(&name) {
+                self.directory = PathBuf::from(format!("{name}.rigel"));
+                return;
+            }
+        }
+    }
+}
+
+fn suffix(number: u32) -> String {
+    if number > 1 { format!("-{number}") } else { String::new() }
+}
