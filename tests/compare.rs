@@ -6,7 +6,7 @@
 
 mod common;
 
-use rigel::analyse::{Comparison, Judgement, PointSummary, Subject, compare, is_precise, summarise_within};
+use rigel::analyse::{Comparison, Judgement, PointSummary, Scope, Subject, compare, is_precise, summarise_within};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, Nanos, Ratio, SimSpec};
@@ -151,14 +151,27 @@ fn it_reads_as_it_should() {
 }
 
 #[test]
-fn other_sizes_are_of_other_things() {
+fn another_target_is_a_condition_and_another_size_of_io_is_not_compared() {
     let (before, mut after) = (calibrate(spec("4,1ms"), 1), calibrate(spec("4,1ms"), 2));
-    let incomparable = |after: &Run| {
-        let found = against(&[("a", &before), ("b", after)]).conditions;
-        found.into_iter().filter(|condition| condition.incomparable).map(|it| it.name).collect::<Vec<_>>()
+    let found = |after: &Run| against(&[("a", &before), ("b", after)]);
+    let conditions =
+        |after: &Run| found(after).conditions.into_iter().map(|it| (it.name, it.not_compared)).collect::<Vec<_>>();
+    let compared = |after: &Run| {
+        let rows = found(after).figures;
+        rows.into_iter().filter(|row| row.changes[0].is_some()).map(|row| row.name).collect::<Vec<_>>()
     };
-    assert!(incomparable(&after).is_empty());
+    assert_eq!(conditions(&after), []);
+    let all = compared(&after);
+    // To compare two storage systems is what comparing is for.
     after.header.facts.usable = Bytes(2 << 30);
+    after.header.host.kernel = "6.9.0".into();
+    assert_eq!(conditions(&after), [("target size", None), ("kernel", None)]);
+    assert_eq!(compared(&after), all);
     after.header.plan["calibrate"]["block"] = 16384.into();
-    assert_eq!(incomparable(&after), ["size of a small I/O", "target size"]);
+    let expected = [("target size", None), ("size of a small I/O", Some(Scope::Small)), ("kernel", None)];
+    assert_eq!(conditions(&after), expected);
+    assert_eq!(compared(&after), ["max MB/s", "one process MB/s"]);
+    assert!(found(&after).points.iter().all(|point| point.class == "large"));
+    let text = comparison::text(&found(&after));
+    assert!(text.contains("figures of small I/O are not compared") && text.contains("not compared\n"), "{text}");
 }

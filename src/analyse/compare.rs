@@ -11,7 +11,7 @@
 //! two runs of the same thing different in one of twenty comparisons at most, however many figures and runs there are.
 
 use super::calibration::{self, curve_facts};
-use super::conditions::{Condition, Term, conditions};
+use super::conditions::{Condition, Scope, Term, conditions};
 use super::difference::{Change, Figure, Judgement, holm};
 use super::over_time::OverTime;
 use super::statistics::{CONFIDENCE, Interval};
@@ -73,6 +73,8 @@ pub struct Row {
     pub unit: Unit,
     /// The verdict goes by it.
     pub headline: bool,
+    /// Of which I/O.
+    pub scope: Scope,
     /// Of each run; none where it was not measured.
     pub figures: Vec<Option<Figure>>,
     /// Of each run but the first, against the first.
@@ -155,8 +157,14 @@ pub struct Comparison {
 /// asked about.
 #[must_use]
 pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
+    let conditions = conditions(subjects);
     let mut figures = rows_at_loads(subjects);
     figures.extend(rows_over_time(subjects));
+    for row in &mut figures {
+        for (index, change) in row.changes.iter_mut().enumerate() {
+            *change = change.filter(|_| !is_of_other_work(&conditions, index + 1, row.scope));
+        }
+    }
     Comparison {
         names: subjects.iter().map(|subject| subject.name.clone()).collect(),
         started: subjects.iter().map(|subject| subject.header.started.clone()).collect(),
@@ -164,8 +172,8 @@ pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison 
         doubts: subjects.iter().map(|subject| subject.doubts.clone()).collect(),
         imported: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.imported.clone()?))).collect(),
         rounds: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.over_time.rounds()?))).collect(),
-        conditions: conditions(subjects),
-        points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run)).collect(),
+        points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run, &conditions)).collect(),
+        conditions,
         verdicts: verdicts(&figures, subjects.len()),
         slower: slower_limit.map(|limit| slower(&figures, limit)),
         figures,
@@ -173,12 +181,23 @@ pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison 
 }
 
 impl Comparison {
+    /// The figures of `scope` in the run at `run` are of other work than the baseline's, and are not compared.
+    #[must_use]
+    pub fn is_of_other_work(&self, run: usize, scope: Scope) -> bool {
+        is_of_other_work(&self.conditions, run, scope)
+    }
+
     /// The run at `run` and the baseline have some figure or load of which there is a ratio.
     #[must_use]
     pub fn has_common(&self, run: usize) -> bool {
         let at_load = self.points.iter().any(|point| point.run == run && point.iops.is_some());
         at_load || self.figures.iter().any(|row| row.changes[run - 1].is_some())
     }
+}
+
+fn is_of_other_work(conditions: &[Condition], run: usize, scope: Scope) -> bool {
+    let decides = |condition: &Condition| condition.not_compared.is_some_and(|other| other.meets(scope));
+    conditions.iter().any(|condition| condition.run == run && decides(condition))
 }
 
 impl LoadChange {
@@ -303,12 +322,13 @@ fn row(
     name: impl Into<String>,
     unit: Unit,
     headline: bool,
+    scope: Scope,
     of: impl Fn(&Subject) -> Option<Figure>,
 ) -> Row {
     let figures: Vec<Option<Figure>> = subjects.iter().map(of).collect();
     let against = |figure: &Option<Figure>| Change::of(&figures[0]?, &(*figure)?, unit.more_is_better());
     let changes = figures.iter().skip(1).map(against).collect();
-    Row { name: name.into(), unit, headline, figures, changes }
+    Row { name: name.into(), unit, headline, scope, figures, changes }
 }
 
 /// The figures over time that at least one run has.
@@ -317,7 +337,7 @@ fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
     for one in subjects.iter().flat_map(|subject| &subject.over_time.figures) {
         if rows.iter().all(|row| row.name != one.name) {
             let same = |subject: &Subject| subject.over_time.figure(&one.name, one.unit);
-            rows.push(row(subjects, one.name.clone(), one.unit, one.headline, same));
+            rows.push(row(subjects, one.name.clone(), one.unit, one.headline, Scope::All, same));
         }
     }
     rows
@@ -326,13 +346,18 @@ fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
 /// The figures at loads that at least one run has.
 fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     let Some(baseline) = subjects.first() else { return Vec::new() };
-    let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::PerSecond, true, of);
-    let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| row(subjects, name, Unit::MbPerSecond, true, of);
+    let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
+        row(subjects, name, Unit::PerSecond, true, Scope::Small, of)
+    };
+    let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
+        row(subjects, name, Unit::MbPerSecond, true, Scope::Large, of)
+    };
     let latencies = |place: &str, depth: u32| {
         // The tail beyond p99 is of few values: it is shown, and no verdict rests on it.
         Tail::ALL.map(|tail| {
             let name = format!("{} {place}", tail.name());
-            row(subjects, name, Unit::Microseconds, tail != Tail::P999, |subject| tail.of(subject.small_at(depth)?))
+            let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
+            row(subjects, name, Unit::Microseconds, tail != Tail::P999, Scope::Small, of)
         })
     };
     let step = |step: Step| move |point: &PointSummary| point.step == step;
@@ -345,7 +370,7 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     if let Some((place, depth)) = knee_in_common(subjects) {
         rows.extend(latencies(&place, depth));
     }
-    rows.push(row(subjects, "knee depth", Unit::Outstanding, false, |subject| {
+    rows.push(row(subjects, "knee depth", Unit::Outstanding, false, Scope::Small, |subject| {
         subject.knee().map(|depth| Figure::unknown(f64::from(depth)))
     }));
     rows.push(sustained(subjects));
@@ -354,7 +379,10 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     sizes.sort_unstable();
     for size in sizes {
         let name = format!("log writes of {}, /s", Bytes(size.into()));
-        rows.push(rate(&name, &|subject| iops(subject.of(step(Step::Log(size))).next()?)));
+        // Their size is in their name.
+        let mut row = rate(&name, &|subject| iops(subject.of(step(Step::Log(size))).next()?));
+        row.scope = Scope::Log;
+        rows.push(row);
     }
     rows.retain(|row| row.figures.iter().any(Option::is_some));
     rows
@@ -380,7 +408,8 @@ fn log_size(step: Step) -> Option<u32> {
 /// in one of eight pairs of runs of one device, one keeps a rate that the other breaks. It is shown and not judged;
 /// under different bounds there is no ratio either.
 fn sustained(subjects: &[Subject]) -> Row {
-    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, |subject| sustained_rate(&subject.points));
+    let of = |subject: &Subject| sustained_rate(&subject.points);
+    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, Scope::Small, of);
     let bound = subjects[0].term(BOUND);
     for (change, subject) in row.changes.iter_mut().zip(&subjects[1..]) {
         *change = change.filter(|_| subject.term(BOUND) == bound);
@@ -392,8 +421,8 @@ fn sustained(subjects: &[Subject]) -> Row {
 pub const BOUND: &str = "bound on latency";
 
 /// The loads that the run at `run` has in common with the baseline, in their order. A pass over one part of the volume
-/// is none: it tells a cache from a device.
-fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
+/// is none: it tells a cache from a device. Where `conditions` say that the work was another, there is none either.
+fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> Vec<LoadChange> {
     let mut points: Vec<&PointSummary> =
         subjects[0].points.iter().filter(|point| !matches!(point.step, Step::Pass(_))).collect();
     points.sort_by_key(|point| (point.step, point.large, point.small));
@@ -404,6 +433,15 @@ fn load_changes(subjects: &[Subject], run: usize) -> Vec<LoadChange> {
         let Some(after) = subjects[run].points.iter().find(same) else { continue };
         for one in &before.classes {
             let Some(other) = after.classes.iter().find(|other| other.name == one.name) else { continue };
+            // Beside another class each depends on the other's size.
+            let scope = match one.name.as_str() {
+                _ if before.classes.len() > 1 => Scope::All,
+                "large" => Scope::Large,
+                _ => Scope::Small,
+            };
+            if is_of_other_work(conditions, run, scope) {
+                continue;
+            }
             let change = |of: &dyn Fn(Found) -> Option<Figure>, more_is_better| {
                 Change::of(&of((before, one))?, &of((after, other))?, more_is_better)
             };

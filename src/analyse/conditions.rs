@@ -1,7 +1,8 @@
 //! Under which conditions runs were made, and where they differ.
 //!
-//! Goes in: the headers of runs. Comes out: every condition that is not the same in all, with whether the figures
-//! are then of different things. What differs from run to run without a meaning (clock time, seed, file names of the
+//! Goes in: the headers of runs. Comes out: every condition that is not the same in all, with which figures are then of
+//! different work and are not compared. Another target is a condition like others, and the first that is shown: to
+//! compare two storage systems is what comparing is for. What differs from run to run without a meaning (clock time, seed, file names of the
 //! journal) is no condition.
 
 use super::compare::Subject;
@@ -15,19 +16,40 @@ pub struct Term {
     pub name: &'static str,
     /// Its value, in words.
     pub value: String,
-    /// Figures under another value are of something else.
-    pub defines: bool,
+    /// Figures under another value are of other work; none if it only says under which conditions that was done.
+    pub decides: Option<Scope>,
+}
+
+/// Figures of which something is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Those of small I/O.
+    Small,
+    /// Those of large I/O.
+    Large,
+    /// Those of durable appends, each of which is of a size of its own.
+    Log,
+    /// All of a run.
+    All,
+}
+
+impl Scope {
+    /// True if some figure is of both.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self == other || self == Scope::All || other == Scope::All
+    }
 }
 
 impl Term {
     /// What may differ between runs that are compared.
     pub fn known(name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), defines: false }
+        Self { name, value: value.to_string(), decides: None }
     }
 
-    /// What decides of what the figures are.
-    pub fn defining(name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), defines: true }
+    /// What decides of which work the figures of `scope` are.
+    pub fn deciding(scope: Scope, name: &'static str, value: &impl ToString) -> Self {
+        Self { name, value: value.to_string(), decides: Some(scope) }
     }
 }
 
@@ -42,8 +64,8 @@ pub struct Condition {
     pub before: String,
     /// In this run.
     pub after: String,
-    /// The figures are of different things.
-    pub incomparable: bool,
+    /// Figures that are of different work, and are not compared.
+    pub not_compared: Option<Scope>,
 }
 
 /// Where the conditions of each run differ from the baseline's. A condition that only one of the two has, as a
@@ -61,14 +83,17 @@ pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
                 MOUNT => only_different(&one.value, &after.value),
                 _ => (one.value.clone(), after.value),
             };
-            let incomparable = after.defines;
-            found.push(Condition { run: index + 1, name: after.name, before, after: value, incomparable });
+            let not_compared = after.decides;
+            found.push(Condition { run: index + 1, name: after.name, before, after: value, not_compared });
         }
     }
-    // What forbids to compare comes first.
-    found.sort_by_key(|condition| !condition.incomparable);
+    // What was measured comes first, then what forbids to compare.
+    found.sort_by_key(|condition| (!TARGET.contains(&condition.name), condition.not_compared.is_none()));
     found
 }
+
+/// Conditions that say what was measured.
+const TARGET: [&str; 4] = ["target", "target size", "device", "filesystem"];
 
 const MOUNT: &str = "mount options";
 
@@ -90,8 +115,8 @@ fn facts(subject: &Subject) -> Vec<Term> {
     let cache = if header.engine.buffered { "through the page cache" } else { "direct" };
     let mut terms = subject.terms.clone();
     terms.extend([
-        Term::defining("target size", &size(facts.usable.0)),
         Term::known("target", &facts.name),
+        Term::known("target size", &size(facts.usable.0)),
         Term::known("filesystem", &members(|member| member.filesystem.clone())),
         Term::known(MOUNT, &members(|member| member.mount_options.clone())),
         Term::known("device", &devices(|device| device.model.clone().or_else(|| Some(device.name.clone())))),

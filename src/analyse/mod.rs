@@ -46,7 +46,7 @@ pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, cal
 pub use causes::Causes;
 pub use change_points::FALSE_ALARMS_ONE_IN;
 pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
-pub use conditions::{Condition, Term};
+pub use conditions::{Condition, Scope, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use curve::{CurveResult, curve};
 pub use difference::{Change, Figure, Judgement};

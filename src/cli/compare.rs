@@ -1,7 +1,7 @@
 //! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
 
 use super::{output, page, soak};
-use crate::analyse::{self, Comparison, Subject};
+use crate::analyse::{self, Comparison, Scope, Subject};
 use crate::model::{Error, Ratio};
 use crate::record::journal::{self, Run};
 use crate::report::soak::SoakResult;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Compares runs: each figure's ratio to the first run's, its interval, and whether it is a difference
 ///
-/// Conditions that differ are named first. Runs of other sizes of I/O, another workload or another target size are
-/// refused: their figures are of different things. Soaks and imported series are compared by their medians over
+/// Conditions that differ are named first, the target before all others. Figures of another size of I/O are left out;
+/// runs of another workload are refused, as all their figures are of different work. Soaks and imported series are compared by their medians over
 /// rounds.
 #[derive(Debug, Args)]
 #[command(
@@ -109,7 +109,10 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
 /// A run that has nothing in common with the baseline.
 fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
-    let cure = if found.rounds.is_empty() {
+    let other_work = found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
+    let cure = if other_work {
+        "all their figures are of I/O of other sizes: measure again with the same --size"
+    } else if found.rounds.is_empty() {
         "compare runs of one verb that were asked for the same"
     } else {
         "compare series of the same: of a throughput, of p50, p99 or max, or of one name; `rigel report` shows each"
@@ -163,15 +166,15 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 fn refuse_incomparable(Comparison { names, conditions, .. }: &Comparison) -> Result<(), Error> {
     let different: Vec<String> = conditions
         .iter()
-        .filter(|condition| condition.incomparable)
+        .filter(|condition| condition.not_compared == Some(Scope::All))
         .map(|it| format!("{} {} in {} and {} in {}", it.name, it.before, names[0], it.after, names[it.run]))
         .collect();
     if different.is_empty() {
         return Ok(());
     }
     Err(Error::asked(
-        format!("the figures are of different things: {}", different.join("; ")),
-        "measure again with the same options on a target of the same size; --scratch-size sets that of a scratch file",
+        format!("the figures are of different work: {}", different.join("; ")),
+        "measure again with the same options",
     ))
 }
 

@@ -6,7 +6,7 @@ use super::soak::SoakResult;
 use super::table;
 use crate::analyse::{
     BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, OverTime, PointSummary, ROUNDS_MIN, Round, Row,
-    Subject, Term, Unit, Verdict, summarise_within,
+    Scope, Subject, Term, Unit, Verdict, summarise_within,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Severity};
 use crate::plan::{Search, SoakRequest, SqlTerms};
@@ -106,45 +106,51 @@ fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String
 fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
     const SMALL: &str = "size of a small I/O";
     const LARGE: &str = "size of a large I/O";
-    let size = |name, bytes: u32| Term::defining(name, &Bytes(bytes.into()));
+    let size = |scope, bytes: u32| {
+        let name = if scope == Scope::Large { LARGE } else { SMALL };
+        Term::deciding(scope, name, &Bytes(bytes.into()))
+    };
     let work = |mix: Mix, pattern: Pattern| {
-        [Term::defining("share of writes", &mix.writes.exact()), Term::defining("pattern", &pattern)]
+        [
+            Term::deciding(Scope::All, "share of writes", &mix.writes.exact()),
+            Term::deciding(Scope::All, "pattern", &pattern),
+        ]
     };
     let mut terms = Vec::new();
     match search {
         Some(Search::Calibrate(request)) => {
-            terms.extend([size(SMALL, request.block), size(LARGE, request.large)]);
+            terms.extend([size(Scope::Small, request.block), size(Scope::Large, request.large)]);
             terms.extend(work(Mix::READS, Pattern::Uniform));
-            terms.push(Term::defining("load beside", &"none"));
+            terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.push(Term::known("longest point", &request.point_most));
         }
         Some(Search::Curve(request) | Search::Sql(request)) => {
-            terms.push(size(SMALL, request.length));
+            terms.push(size(Scope::Small, request.length));
             terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
             terms.extend(request.sql.map(|SqlTerms { stop, .. }| Term::known("ends by", &format!("{stop:?}"))));
             let beside = request.background.map_or_else(
                 || "none".to_string(),
                 |background| format!("{} of {}", background.depth, Bytes(background.length.into())),
             );
-            terms.push(Term::defining("load beside", &beside));
+            terms.push(Term::deciding(Scope::All, "load beside", &beside));
             terms.push(Term::known("longest point", &request.point_most));
         }
         Some(Search::Layers(request)) => {
-            terms.push(size(SMALL, request.block()));
+            terms.push(size(Scope::Small, request.block()));
             terms.extend(work(Mix::READS, Pattern::Uniform));
             terms.push(Term::known("longest point", &request.point_time));
         }
         Some(Search::Soak(request)) => {
-            terms.push(size(SMALL, request.length));
+            terms.push(size(Scope::Small, request.length));
             terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
-            terms.push(Term::defining("load beside", &"none"));
+            terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.extend(of_rounds(request));
         }
         None => {
             let streams = || header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);
-            terms.extend(first("small").map(|stream| size(SMALL, stream.length)));
-            terms.extend(first("large").map(|stream| size(LARGE, stream.length)));
+            terms.extend(first("small").map(|stream| size(Scope::Small, stream.length)));
+            terms.extend(first("large").map(|stream| size(Scope::Large, stream.length)));
             if let Some(stream) = first("small").or_else(|| first("large")) {
                 terms.extend(work(stream.mix, stream.pattern));
             }
@@ -170,8 +176,8 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
     };
     let work = request.work.map_or_else(|| "what is done in its time".into(), |work| format!("{work} operations"));
     [
-        Term::defining("load", &load),
-        Term::defining("work of a round", &work),
+        Term::deciding(Scope::All, "load", &load),
+        Term::deciding(Scope::All, "work of a round", &work),
         Term::known("a round every", &request.every.exact()),
         Term::known("longest round", &request.limit.exact()),
         Term::known("was to last", &request.lasting.exact()),
@@ -181,8 +187,8 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
 /// The work of a database's sessions, which stands in the place of a mix and a pattern.
 fn of_sessions(SqlTerms { work, .. }: SqlTerms) -> Vec<Term> {
     vec![
-        Term::defining("pattern", &super::sql::work_line(&work)),
-        Term::defining("tables", &super::sql::tables_line(work.tables)),
+        Term::deciding(Scope::All, "pattern", &super::sql::work_line(&work)),
+        Term::deciding(Scope::All, "tables", &super::sql::tables_line(work.tables)),
     ]
 }
 
@@ -220,7 +226,12 @@ fn conditions(comparison: &Comparison) -> String {
         }
         let _ = writeln!(text, "{name} was made under other conditions than {}:", comparison.names[0]);
         for condition in different {
-            let mark = if condition.incomparable { "  the figures are of different things" } else { "" };
+            let mark = match condition.not_compared {
+                None => "",
+                Some(Scope::Small) => "  figures of small I/O are not compared",
+                Some(Scope::Large) => "  figures of large I/O are not compared",
+                Some(Scope::All | Scope::Log) => "  the figures are of different work",
+            };
             let line = format!("  {:<NAME_WIDTH$}{} -> {}{mark}", condition.name, condition.before, condition.after);
             if line.chars().count() <= WIDTH {
                 let _ = writeln!(text, "{line}");
@@ -301,7 +312,7 @@ fn pair(comparison: &Comparison) -> String {
     );
     for row in &comparison.figures {
         let [before, after] = [0, 1].map(|run| row.figures[run].map_or_else(|| "-".into(), |it| shown(it, row.unit)));
-        let change = row.changes[0].map_or_else(|| without_ratio(row, 1).into(), judged);
+        let change = row.changes[0].map_or_else(|| without_ratio(comparison, row, 1).into(), judged);
         let name = shortened(&row.name, NAME_WIDTH - 1);
         let _ = writeln!(text, "{name:<NAME_WIDTH$}{before:<PAIR_WIDTH$}{after:<PAIR_WIDTH$}{change}");
     }
@@ -338,7 +349,10 @@ fn columns(comparison: &Comparison) -> String {
 }
 
 /// Why there is no ratio of this run's figure to the baseline's.
-pub(super) fn without_ratio(row: &Row, run: usize) -> &'static str {
+pub(super) fn without_ratio(comparison: &Comparison, row: &Row, run: usize) -> &'static str {
+    if comparison.is_of_other_work(run, row.scope) {
+        return "not compared";
+    }
     let is_in_both = row.figures[0].is_some() && row.figures[run].is_some();
     if is_in_both { "no ratio with 0" } else { "not measured in both" }
 }

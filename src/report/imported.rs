@@ -4,7 +4,9 @@
 
 use super::soak::{self, SoakResult};
 use super::table;
-use crate::analyse::{ImportedSummary, LoadFigures, OverTime, PredictabilityTerms, SeriesSummary, Subject, Term};
+use crate::analyse::{
+    ImportedSummary, LoadFigures, OverTime, PredictabilityTerms, Scope, SeriesSummary, Subject, Term,
+};
 use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
 use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad, escaped};
@@ -342,15 +344,15 @@ fn terms(points: &[&LoadPoint]) -> Vec<Term> {
     let is_large_alone = is_one && size("small").is_none();
     // A curve of large I/O is one of small I/O of that size, in our words.
     let small = if is_large_alone { size("large").filter(|_| !is_matrix(points)) } else { size("small") };
-    terms.extend(small.map(|size| Term::defining("size of a small I/O", &size)));
+    terms.extend(small.map(|size| Term::deciding(Scope::Small, "size of a small I/O", &size)));
     if !is_large_alone || is_matrix(points) {
-        terms.extend(size("large").map(|size| Term::defining("size of a large I/O", &size)));
+        terms.extend(size("large").map(|size| Term::deciding(Scope::Large, "size of a large I/O", &size)));
     }
     // Of several works each has its place among the loads, or none.
     let first = points.first().filter(|_| is_one);
     let share = first.and_then(|point| Ratio::from_percent(point.writes_percent?));
-    terms.extend(share.map(|share| Term::defining("share of writes", &share.exact())));
-    terms.extend(first.and_then(|point| Some(Term::defining("pattern", point.pattern.as_ref()?))));
+    terms.extend(share.map(|share| Term::deciding(Scope::All, "share of writes", &share.exact())));
+    terms.extend(first.and_then(|point| Some(Term::deciding(Scope::All, "pattern", point.pattern.as_ref()?))));
     terms
 }
 

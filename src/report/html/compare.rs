@@ -7,7 +7,7 @@ use super::soak::{Thin, thinned};
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup, words};
 use crate::analyse::{
-    self, Change, Comparison, Course, Judgement, LoadChange, PointSummary, Row, Subject, summarise_within,
+    self, Change, Comparison, Course, Judgement, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
 };
 use crate::model::{Finding, Severity, Step};
 use crate::plan::Search;
@@ -118,7 +118,9 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     sections.extend(drawn(runs, &points));
     sections.extend(over_time(runs));
     let records: Vec<Vec<PointRecord>> = runs.iter().map(|(run, _)| run.latest()).collect();
-    let mut distributions = distribution::section(&chosen(runs, &records));
+    let same_work = (1..runs.len()).all(|run| !found.is_of_other_work(run, Scope::Small));
+    let shown = if same_work { chosen(runs, &records) } else { Vec::new() };
+    let mut distributions = distribution::section(&shown);
     if let Some(section) = &mut distributions {
         section.lead = "The same load in each run: every operation is in these.".into();
     }
@@ -145,7 +147,7 @@ fn table(found: &Comparison) -> Table {
         for (at, change) in row.changes.iter().enumerate() {
             cells.push(value(row, at + 1));
             cells.extend(change.map_or_else(
-                || ["-".into(), comparison::without_ratio(row, at + 1).into()],
+                || ["-".into(), comparison::without_ratio(found, row, at + 1).into()],
                 |change| [comparison::ratio(&change), word(change.judgement).into()],
             ));
         }
@@ -297,13 +299,21 @@ fn conditions(found: &Comparison) -> Section {
     let rows: Vec<Vec<String>> = found
         .conditions
         .iter()
-        .map(|it| vec![found.names[it.run].clone(), it.name.into(), it.before.clone(), it.after.clone()])
+        .map(|it| {
+            let left_out = match it.not_compared {
+                None => "",
+                Some(Scope::Small) => "figures of small I/O",
+                Some(Scope::Large) => "figures of large I/O",
+                Some(Scope::All | Scope::Log) => "all figures",
+            };
+            vec![found.names[it.run].clone(), it.name.into(), it.before.clone(), it.after.clone(), left_out.into()]
+        })
         .collect();
     let (lead, blocks) = if rows.is_empty() {
         ("The runs were made under the same conditions.", Vec::new())
     } else {
         let before = found.names[0].clone();
-        let columns = ["run", "condition", before.as_str(), "there"];
+        let columns = ["run", "condition", before.as_str(), "there", "not compared"];
         let table = words::rows("Conditions that differ", &columns, rows);
         ("What differs here may be why the figures do.", vec![Block::Table(table)])
     };
