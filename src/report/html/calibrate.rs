@@ -1,8 +1,8 @@
 //! What the page of a calibration says.
 
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Headline, Page, Section, Shape, Table};
-use super::throughput::{self, Group, first_classes};
+use super::page::{Answer, Block, Headline, Page, Section, Table};
+use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, PointSummary, is_throttled};
 use crate::model::{Finding, Severity, Step};
@@ -185,20 +185,16 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
     let large = first_classes(&found.points, |point| point.step == Step::Large);
     let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
-    let marks = throughput::marks(&found.curve, bound, Some(&found.sustained));
-    let groups = [
-        Group { name: "", loads: closed.clone(), shape: Shape::Line },
-        Group { name: "offered at random times,", loads: open, shape: Shape::Points },
-    ];
-    let mut blocks: Vec<Block> =
-        throughput::beside([throughput::latency_chart(&groups, marks, "IOPS")]).into_iter().collect();
+    let groups = throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS").into_iter().collect();
     blocks.extend(throughput::beside([
         throughput::depth_chart(&closed, found.curve.usl, &found.curve, "IOPS"),
         throughput::large_chart(&large, "large random reads"),
     ]));
     blocks.extend(shape(&calibration::knee(&found.curve)));
-    let lead = "Random reads of the small size. Up the line more are outstanding; beyond the knee that only makes them \
-                wait.";
+    let lead = "Random reads of the small size. Along the line more are outstanding; beyond the knee, where points are \
+                fainter, that only makes them wait. What is offered at random times comes whether or not the storage \
+                is ready.";
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 

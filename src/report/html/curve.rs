@@ -2,8 +2,8 @@
 
 use super::calibrate::{failures, shape, throttle};
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Headline, Page, Section, Shape};
-use super::throughput::{self, Group, first_classes};
+use super::page::{Answer, Block, Headline, Page, Section};
+use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, CurveResult, Estimate, PointSummary};
 use crate::model::{Finding, Severity, Step};
@@ -190,15 +190,9 @@ pub(super) fn drawn(run: &Run, found: &CurveResult, called: Words) -> Section {
     if !has_shape {
         (facts.knee, facts.cap) = (None, None);
     }
-    let marks = throughput::marks(&facts, bound, Some(&found.sustained));
-    let open_name = if closed.is_empty() { "" } else { "offered," };
-    let groups = [
-        Group { name: "", loads: closed.clone(), shape: Shape::Line },
-        Group { name: open_name, loads: open, shape: Shape::Line },
-    ];
-    let latency = throughput::latency_chart(&groups, marks, called.rate);
+    let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
     let depth = throughput::depth_chart(&closed, facts.usl, &facts, called.rate);
-    let mut blocks: Vec<Block> = throughput::beside([latency]).into_iter().collect();
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, called.rate).into_iter().collect();
     blocks.extend(throughput::beside([depth]));
     if has_shape {
         blocks.extend(shape(&calibration::knee(&found.shape).replace("IOPS", called.rate)));

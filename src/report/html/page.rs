@@ -200,6 +200,8 @@ pub struct Series {
     pub name: String,
     /// How it is drawn.
     pub shape: Shape,
+    /// More of the series before it, drawn lighter: it has that one's marker and its place in the legend.
+    pub faint: bool,
     /// Drawn against the axis at the right.
     pub at_right: bool,
     /// Which of the eight colours of the page; none for the next.

@@ -31,6 +31,50 @@ pub(super) struct Group<'a> {
     pub(super) shape: Shape,
 }
 
+/// A chart for each group that has loads, beside each other and on the same axes. None if there is nothing to draw.
+pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &str) -> Option<Block> {
+    let groups: Vec<_> = groups.into_iter().filter(|(group, _)| !group.loads.is_empty()).collect();
+    if groups.len() < 2 {
+        let (mut group, marks) = groups.into_iter().next()?;
+        group.name = "";
+        return beside([latency_chart(&[group], marks, unit_name)]);
+    }
+    let mut charts: Vec<Chart> = Vec::new();
+    for (at, (group, marks)) in groups.into_iter().enumerate() {
+        let title = group.name;
+        let mut chart = latency_chart(&[Group { name: "", ..group }], marks, unit_name)?;
+        chart.title = title.into();
+        if at > 0 {
+            chart.id = format!("{}-{}", chart.id, at + 1);
+        }
+        charts.push(chart);
+    }
+    align(&mut charts);
+    beside(charts.into_iter().map(Some))
+}
+
+/// Gives charts of lines the same axes, which are those that hold all that is drawn.
+fn align(charts: &mut [Chart]) {
+    const ROOM: f64 = 1.15;
+    let (mut most, mut low, mut high) = (0.0_f64, f64::INFINITY, 0.0_f64);
+    for chart in &*charts {
+        let Plot::Lines(lines) = &chart.plot else { continue };
+        most = most.max(lines.x.range.map_or(0.0, |(_, most)| most));
+        let levels = lines.marks.iter().filter(|mark| !mark.upright).map(|mark| mark.at);
+        let bands = lines.series.iter().flat_map(|series| series.band.iter().flatten());
+        let ends = bands.flat_map(|(low, high)| [*low, *high]).chain(levels);
+        let values = lines.series.iter().flat_map(|series| series.y.iter().flatten().copied());
+        for value in values.chain(ends).filter(|value| *value > 0.0 && value.is_finite()) {
+            (low, high) = (low.min(value), high.max(value));
+        }
+    }
+    for chart in charts {
+        let Plot::Lines(lines) = &mut chart.plot else { continue };
+        lines.x.range = Some((0.0, most));
+        lines.y.range = Some((low / ROOM, high * ROOM));
+    }
+}
+
 /// Median and p99 over throughput, with bands. None if there is nothing to draw.
 pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
     let mut series = Vec::new();
@@ -40,7 +84,7 @@ pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &
         series.extend(latency_series(group, ("p99", colour + 1), |l| l.p99_us, |known| known.p99_us));
     }
     series.retain(|series| !series.x.is_empty());
-    for alone in series.iter_mut().filter(|series| series.x.len() == 1) {
+    for alone in series.iter_mut().filter(|series| series.x.len() == 1 && !series.faint) {
         alone.shape = Shape::Points;
     }
     if series.is_empty() {
@@ -69,8 +113,8 @@ fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
     marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
 }
 
-/// The line of the loads each of which gave more than all before it, and as points alone those that did not: a line
-/// back and forth through them would show what is not there.
+/// The line of the loads each of which gave more than all before it, and as fainter points those that did not, which are
+/// mostly beyond the knee: a line back and forth through them would show what is not there.
 fn latency_series(
     group: &Group<'_>,
     (quantile, colour): (&str, u8),
@@ -97,7 +141,7 @@ fn latency_series(
         }
     }
     others.sort_by(|(one, _), (other, _)| one.1.iops.total_cmp(&other.1.iops));
-    let mut rest = made(format!("{name}, no gain"), Shape::Points);
+    let mut rest = Series { faint: true, ..made(format!("{name}, no more throughput"), Shape::Points) };
     others.iter().for_each(|(load, latency)| add(&mut rest, load, latency));
     for series in [&mut line, &mut rest] {
         if series.band.iter().all(Option::is_none) {
@@ -153,6 +197,24 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
         marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Tone::Good, ..Mark::default() });
     }
     marks
+}
+
+/// A closed loop's points and those that were offered, each with its marks.
+pub(super) fn closed_and_open<'a>(
+    closed: Vec<At<'a>>,
+    open: Vec<At<'a>>,
+    shape: &CurveFacts,
+    bound: Option<Bound>,
+    sustained: &Sustained,
+) -> Vec<(Group<'a>, Vec<Mark>)> {
+    let of_closed = marks(shape, bound, None);
+    let mut of_open = marks(shape, bound, Some(sustained));
+    // The knee is a number outstanding, which an offered load does not have.
+    of_open.retain(|mark| !of_closed.contains(mark) || !mark.upright);
+    vec![
+        (Group { name: "A constant number outstanding", loads: closed, shape: Shape::Line }, of_closed),
+        (Group { name: "Offered at random times", loads: open, shape: Shape::Line }, of_open),
+    ]
 }
 
 /// Throughput over depth, with its bands and the law that was fitted. None with fewer than two depths.

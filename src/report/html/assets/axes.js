@@ -107,11 +107,14 @@ const ready = (panel, xs) => {
   const lines = panel.series.filter((one) => one.shape === 'line').length;
   let next = 0;
   let dashed = 0;
+  let above = -1;
   const series = panel.series.map((one, index) => {
     const axis = one.right ? panel.right : panel.y;
     const kept = xs[one.x]
       .map((x, at) => at)
       .filter((at) => xs[one.x][at] !== null && !(panel.x.log && xs[one.x][at] <= 0));
+    // What is faint goes by the series that it belongs to.
+    if (!one.faint) above++;
     const shown = (value) => (value == null || (axis.log && value <= 0) ? null : value);
     const colour = one.colour ?? (one.shape === 'dashed' && dashed++ === 0 ? null : next++);
     return {
@@ -120,13 +123,15 @@ const ready = (panel, xs) => {
       axis,
       scale: one.right ? 'right' : 'y',
       on: true,
+      faint: Boolean(one.faint),
       index,
+      marker: above,
       colour: () => (colour === null ? look.soft : look.series[colour % 8]),
       dash:
         one.shape === 'dashed'
           ? [5, 4]
           : one.shape === 'line' && lines > 1 && !isTime(panel.x.unit)
-            ? DASHES[index % 8]
+            ? DASHES[above % 8]
             : [],
       x: kept.map((at) => xs[one.x][at]),
       y: kept.map((at) => shown(one.y[at])),

@@ -29,6 +29,8 @@ const polygon = (pen, points) => {
   points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.closePath();
 };
+/** How much of its colour is left to what is drawn lighter. */
+const FAINT = 0.45;
 const ratio = () => window.devicePixelRatio || 1;
 const placeX = (u, value) => u.valToPos(value, 'x', true);
 const placeY = (u, value, scale) => u.valToPos(value, scale, true);
@@ -155,6 +157,7 @@ const drawAbove = (u, panel) => {
 const drawWhiskers = (u, pen, one) => {
   const tip = 3 * ratio();
   pen.strokeStyle = one.colour();
+  pen.globalAlpha = one.faint ? FAINT : 1;
   pen.lineWidth = 1.2 * ratio();
   pen.beginPath();
   one.x.forEach((value, at) => {
@@ -174,14 +177,16 @@ const drawWhiskers = (u, pen, one) => {
     }
   });
   pen.stroke();
+  pen.globalAlpha = 1;
 };
 
 const drawMarkers = (u, pen, one) => {
-  const marker = MARKERS[one.index % MARKERS.length];
+  const marker = MARKERS[one.marker % MARKERS.length];
   const size = (one.x.length > 400 ? 1.8 : 3.8) * ratio();
   pen.fillStyle = one.colour();
   pen.strokeStyle = look.paper;
   pen.lineWidth = ratio();
+  pen.globalAlpha = one.faint ? FAINT : 1;
   one.x.forEach((x, at) => {
     if (one.y[at] === null) return;
     pen.beginPath();
@@ -189,6 +194,7 @@ const drawMarkers = (u, pen, one) => {
     pen.fill();
     if (one.x.length <= 400) pen.stroke();
   });
+  pen.globalAlpha = 1;
 };
 
 const drawMark = (u, pen, bbox, mark) => {

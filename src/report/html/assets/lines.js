@@ -128,7 +128,7 @@ const swatch = (one) => {
       'M12 2 16 9H8z',
       'M12 10 16 3H8z',
     ];
-    if (one.shape === 'points' || one.marked) add('path', { d: shapes[one.index % shapes.length], fill: colour });
+    if (one.shape === 'points' || one.marked) add('path', { d: shapes[one.marker % shapes.length], fill: colour });
   }
   return svg;
 };
@@ -257,10 +257,12 @@ const axesChart = (figure, data) => {
     return columns.length ? uPlot.join(columns) : [[]];
   };
   const toggle = (index, one) => {
-    one.on = !one.on;
+    const on = !one.on;
+    const changed = panels[index].series.filter((other) => other.marker === one.marker);
+    for (const other of changed) other.on = on;
     stack(panels[index]);
     plots[index].setData(dataOf(panels[index]), false);
-    plots[index].setSeries(one.index + 1, { show: one.on });
+    for (const other of changed) plots[index].setSeries(other.index + 1, { show: on });
     draw(plots[index]);
   };
   const build = () => {
@@ -271,7 +273,7 @@ const axesChart = (figure, data) => {
     plots = panels.map((panel, index) => {
       const last = index === panels.length - 1;
       const labels = element('div', 'labels', '', element('span', '', `↑ ${panel.y.label}`));
-      if (panel.series.length > 1) labels.append(legendOf(panel, width, (one) => toggle(index, one)));
+      if (panel.series.some((one) => one.marker > 0)) labels.append(legendOf(panel, width, (one) => toggle(index, one)));
       if (panel.right) labels.append(element('span', 'right', `${panel.right.label} ↑`));
       const box = element('div');
       box.setAttribute('role', 'img');
@@ -365,6 +367,7 @@ const legendOf = (panel, width, toggle) => {
   box.setAttribute('aria-label', 'Series shown');
   for (const one of panel.series) {
     one.marked = one.shape === 'line' && one.x.length * 13 < width;
+    if (one.faint) continue;
     const button = element('button', '', '', swatch(one), one.name);
     button.type = 'button';
     const tell = () => button.setAttribute('aria-pressed', String(one.on));

@@ -94,6 +94,9 @@ fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
     if series.at_right && lines.right.is_some() {
         data["right"] = true.into();
     }
+    if series.faint {
+        data["faint"] = true.into();
+    }
     if let Some(colour) = series.colour {
         data["colour"] = colour.into();
     }
