@@ -350,7 +350,7 @@ fn limits(host: &Host) -> Vec<Finding> {
     if let Some(locked) = limits.locked_memory.filter(|locked| locked.0 < LOCKED_MIN) {
         found.push(advice(
             "locked-memory",
-            format!("{locked} of memory may be locked: buffers may not be registered with io_uring, except by root"),
+            format!("this user may lock only {locked} of memory: io_uring may have to do without registered buffers"),
             "ulimit -l unlimited",
         ));
     }

@@ -33,7 +33,7 @@ pub struct LimitFacts {
     pub aio_max: u64,
     /// Of those, how many are reserved now (`fs.aio-nr`).
     pub aio_used: u64,
-    /// Memory the process may lock (`RLIMIT_MEMLOCK`); none = unlimited.
+    /// Memory the process may lock (`RLIMIT_MEMLOCK`); none = unlimited, as it is with the capability `CAP_IPC_LOCK`.
     pub locked_memory: Option<Bytes>,
     /// Files the process may have open (`RLIMIT_NOFILE`); none = unlimited.
     pub open_files: Option<u64>,

@@ -30,10 +30,30 @@ fn limits() -> LimitFacts {
     LimitFacts {
         aio_max: read_number("/proc/sys/fs/aio-max-nr").unwrap_or_default(),
         aio_used: read_number("/proc/sys/fs/aio-nr").unwrap_or_default(),
-        locked_memory: getrlimit(Resource::Memlock).current.map(Bytes),
+        locked_memory: getrlimit(Resource::Memlock).current.map(Bytes).filter(|_| !locks_without_limit()),
         open_files: getrlimit(Resource::Nofile).current,
         io_uring_disabled: read_number("/proc/sys/kernel/io_uring_disabled"),
     }
+}
+
+/// True if the limit on locked memory does not hold for this process: it has the capability `CAP_IPC_LOCK`, and has it
+/// of the machine and not of a container with users of its own.
+fn locks_without_limit() -> bool {
+    let status = read("/proc/self/status").unwrap_or_default();
+    let users = read("/proc/self/uid_map").unwrap_or_default();
+    has_lock_capability(&status) && maps_every_user(&users)
+}
+
+/// `CapEff:	000001ffffffffff` has bit 14 set.
+fn has_lock_capability(status: &str) -> bool {
+    const IPC_LOCK: u32 = 14;
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> IPC_LOCK & 1 == 1)
+}
+
+/// `0 0 4294967295`: the users of the machine, each as itself.
+fn maps_every_user(uid_map: &str) -> bool {
+    uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// The first `model name`; other architectures than x86 say `Model`, `cpu model` or `uarch`.
@@ -65,6 +85,16 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_on_locked_memory_holds_for_those_without_the_capability() {
+        assert!(has_lock_capability("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        assert!(has_lock_capability("CapEff:\t0000000000004000\n"));
+        assert!(!has_lock_capability("CapEff:\t00000000a80425fb\nCapBnd:\t000001ffffffffff\n"));
+        assert!(!has_lock_capability(""));
+        assert!(maps_every_user("         0          0 4294967295\n"));
+        assert!(!maps_every_user("         0       1000          1\n"));
+    }
+
+    #[test]
     fn this_machine_has_a_name_processors_memory_and_limits() {
         let host = host();
         assert!(!host.kernel.is_empty() && !host.cpu.is_empty(), "{host:?}");
@@ -75,7 +105,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_a_parser_panic(text in "(MemTotal:|model name|[ :0-9kB\n]|.){0,40}") {
-            let _ = (parse_cpu(&text), parse_memory(&text));
+            let _ = (parse_cpu(&text), parse_memory(&text), has_lock_capability(&text), maps_every_user(&text));
         }
     }
 }
