@@ -137,7 +137,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(run) = read(&place, &bytes) {
-            let _ = rigel::report::table::text(&run);
+            let _ = rigel::report::table::text(&run, rigel::report::table::Detail::Verbose);
             let _ = rigel::report::data::csv(&run);
             let _ = rigel::report::data::json(&run);
         }

@@ -7,6 +7,6 @@ use rigel::report::{data, table};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(run) = journal::parse(std::path::Path::new("journal.jsonl"), bytes) {
-        let _ = (table::text(&run), data::json(&run), data::csv(&run));
+        let _ = (table::text(&run, table::Detail::Verbose), data::json(&run), data::csv(&run));
     }
 });

@@ -136,8 +136,8 @@ pub struct Witnessed {
     pub first: (&'static str, u64),
     /// Who counted again, and how many.
     pub second: (&'static str, u64),
-    /// The two should be the same. Otherwise the difference is a finding of its own.
-    pub should_agree: bool,
+    /// Why the two may differ; none if they should be the same.
+    pub may_differ: Option<&'static str>,
 }
 
 impl Witnessed {
@@ -316,8 +316,6 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     let Some((a, b, first, last)) = ends(record) else { return Vec::new() };
     let block = u64::from(stream.length);
     let mut witnesses = Vec::new();
-    let reads_alone = stream.kinds.iter().all(|kind| kind.kind == Kind::Read);
-    let failed = stream.total().failures() > 0;
     if stream.sql.is_some_and(|work| work.way == ReadWay::File) {
         // The server counts no block that did not go through its buffer cache.
         let asked = stream.coverage.slices.iter().sum();
@@ -325,17 +323,16 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
             what: "blocks read as pieces of files",
             first: ("client", asked),
             second: ("the server's processes from storage", bytes / block),
-            should_agree: false,
+            may_differ: Some("what the page cache holds is not read from storage"),
         }));
         return witnesses;
     }
     if let Some(visited) = counted(first, last, |sample| sample.visited) {
-        // An update visits its block more than once, and a scan other blocks.
         witnesses.push(Witnessed {
             what: "blocks of the tables visited",
             first: ("client", stream.coverage.slices.iter().sum()),
             second: ("server", visited),
-            should_agree: reads_alone && !failed,
+            may_differ: visited_otherwise(stream),
         });
     }
     let physical = counted(first, last, |sample| sample.physical);
@@ -345,7 +342,7 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
             what: "blocks read past the buffer cache",
             first: ("server", physical),
             second: ("its processes from storage", storage),
-            should_agree: true,
+            may_differ: None,
         });
     }
     let sectors = |sample: &Sample| sample.devices.values().map(|counters| counters.read_sectors).sum::<u64>();
@@ -355,17 +352,31 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
             what: "blocks read from the disk",
             first: ("server", physical),
             second: ("the disk, for everybody", disk),
-            should_agree: false,
+            may_differ: Some("caches between the server and the disk, and other users of the disk"),
         });
     }
     witnesses
+}
+
+/// Why the server visits another number of blocks than the client asks for; none if it should not.
+fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
+    let has = |wanted: Kind| stream.kinds.iter().any(|kind| kind.kind == wanted);
+    if stream.total().failures() > 0 {
+        Some("an operation that failed visited only some of its blocks")
+    } else if has(Kind::Write) {
+        Some("an update finds its row, then visits the block again to change it")
+    } else if has(Kind::Scan) {
+        Some("a scan visits every block of its table")
+    } else {
+        None
+    }
 }
 
 /// What is doubtful about the sessions of a point. `direct` says whether the server reads past the page cache.
 #[must_use]
 pub fn doubts(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for witness in summary.witnesses.iter().filter(|witness| witness.should_agree && !witness.agrees()) {
+    for witness in summary.witnesses.iter().filter(|witness| witness.may_differ.is_none() && !witness.agrees()) {
         let (what, (first, one), (second, other)) = (witness.what, witness.first, witness.second);
         let share = summary.server.as_ref().and_then(|server| server.page_cache_share);
         let finding = match share.filter(|_| what.contains("past") && other < one) {
@@ -505,7 +516,7 @@ mod tests {
         assert!(told.iter().any(|finding| finding.name == "witnesses"), "{told:?}");
         // An update visits a block more than once: that is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
-        assert!(!mixed.witnesses[0].should_agree);
+        assert!(mixed.witnesses[0].may_differ.is_some_and(|why| why.contains("update")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::output::{remark, result};
 use super::page;
 use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
 use crate::plan::{CalibrateRequest, Search};
+use crate::report::table::Detail;
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
 
@@ -84,7 +85,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     } else if args.like_oracle {
         result(&report::calibration::oracle_row(&run, &found));
     } else {
-        result(&report::calibration::text(&run, &found));
+        result(&report::calibration::text(&run, &found, Detail::Usual));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);

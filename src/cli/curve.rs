@@ -8,6 +8,7 @@ use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
 use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
 use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
+use crate::report::table::Detail;
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
 
@@ -93,7 +94,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     if args.measuring.json {
         result(&data::json(&run));
     } else {
-        result(&report::curve::text(&run, &found));
+        result(&report::curve::text(&run, &found, Detail::Usual));
     }
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);

@@ -15,6 +15,7 @@ use crate::plan::{LayersRequest, Search};
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report;
+use crate::report::table::Detail;
 use crate::run::{Bench, Event, Listen, Next, Request, SqlRequest};
 use clap::Args;
 use serde::Serialize;
@@ -137,7 +138,7 @@ fn show(run: &Run, out: &Path, json: bool) {
     if json {
         result(&report::data::json(run));
     } else if let Some(found) = report::layers::of(run) {
-        result(&report::layers::text(run, &found));
+        result(&report::layers::text(run, &found, Detail::Usual));
     }
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", out.display()));
     page::beside(run, out);

@@ -14,7 +14,8 @@ use crate::plan::orion::{OrionRequest, VolumeShape};
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
-use crate::report::{data, table};
+use crate::report::data;
+use crate::report::table::{self, Detail};
 use crate::run::{Bench, Event, Next, Request};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -231,7 +232,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     } else {
         result(&format!("\n{}", classic::result_block(&job.plan.orion, &points)));
     }
-    remark(&format!("\n{}", table::text(&run)));
+    remark(&format!("\n{}", table::text(&run, Detail::Usual)));
     let files = write_files(&run, &job.plan.prefix)?;
     let mut text = "\nOrion's files:\n".to_string();
     for path in &files {

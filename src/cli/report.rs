@@ -3,6 +3,7 @@
 use super::{orion, output, page, soak};
 use crate::model::Error;
 use crate::record::journal::{self, Run};
+use crate::report::table::Detail;
 use crate::report::{self, calibration, curve, data, fio, html, imported, layers, sql, table};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(super) struct ReportArgs {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Shows every finding in full, also those that nearly every virtual disk has
+    #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
+    verbose: bool,
     /// Prints the fio job that does what this data point does: 4,1 for four small I/Os and one large; depth:8; rate:900
     #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
     emit_fio: Option<String>,
@@ -63,7 +67,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     let text = match (&args.emit_fio, args.format) {
         (Some(point), _) => fio::job(&run, point)?,
         (None, _) if args.json => data::json(&run),
-        (None, Format::Text) => text(&run),
+        (None, Format::Text) => text(&run, args.detail()),
         (None, Format::Csv) => imported::csv(&run).unwrap_or_else(|| data::csv(&run)),
         (None, Format::Json) => data::json(&run),
         (None, Format::Awr) => awr(&run)?,
@@ -75,6 +79,10 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 }
 
 impl ReportArgs {
+    fn detail(&self) -> Detail {
+        if self.verbose { Detail::Verbose } else { Detail::Usual }
+    }
+
     /// A soak's journal is read round by round: it may be of weeks.
     fn of_soak(&self) -> Result<u8, Error> {
         let format = if self.json { Format::Json } else { self.format };
@@ -88,7 +96,7 @@ impl ReportArgs {
             output::result(&match format {
                 Format::Csv => report::soak::csv(&found),
                 Format::Json => report::soak::json(&header, &found),
-                _ => report::soak::text(&header, &found),
+                _ => report::soak::text(&header, &found, self.detail()),
             });
         }
         if cut && !journal::is_being_written(&self.run) {
@@ -101,17 +109,17 @@ impl ReportArgs {
 }
 
 /// The report for people that the run's verb has.
-fn text(run: &Run) -> String {
+fn text(run: &Run, detail: Detail) -> String {
     if let Some(text) = imported::text(run) {
         return text;
     }
-    let calibrated = calibration::of(run).map(|found| calibration::text(run, &found));
+    let calibrated = calibration::of(run).map(|found| calibration::text(run, &found, detail));
     let drawn = || {
         let found = curve::of(run)?;
-        Some(sql::text(run, &found).unwrap_or_else(|| curve::text(run, &found)))
+        Some(sql::text(run, &found, detail).unwrap_or_else(|| curve::text(run, &found, detail)))
     };
-    let layered = || layers::of(run).map(|found| layers::text(run, &found));
-    calibrated.or_else(drawn).or_else(layered).unwrap_or_else(|| table::text(run))
+    let layered = || layers::of(run).map(|found| layers::text(run, &found, detail));
+    calibrated.or_else(drawn).or_else(layered).unwrap_or_else(|| table::text(run, detail))
 }
 
 fn awr(run: &Run) -> Result<String, Error> {

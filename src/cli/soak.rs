@@ -13,6 +13,7 @@ use crate::record::journal::{self, Header};
 use crate::report::html;
 use crate::report::openmetrics::{About, Exposed};
 use crate::report::soak::{self, SoakResult};
+use crate::report::table::Detail;
 use crate::serve::{Address, Server};
 use clap::Args;
 use std::path::Path;
@@ -129,7 +130,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
 /// through; none if nothing was.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
-    result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found) });
+    result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found, Detail::Usual) });
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
     page::put(&html::of_soak(&header, &found), directory);
     if stopped == Some(true) {

@@ -12,6 +12,7 @@ use crate::model::{Arrivals, Bound, Bytes, Dbms, Error, Finding, MIB, Mix, Nanos
 use crate::plan::curve::Loads;
 use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
 use crate::report;
+use crate::report::table::Detail;
 use crate::server::{self, Server};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -484,7 +485,8 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     if args.json {
         result(&report::data::json(&run));
     } else {
-        result(&report::sql::text(&run, &found).unwrap_or_else(|| report::curve::text(&run, &found)));
+        let curve = || report::curve::text(&run, &found, Detail::Usual);
+        result(&report::sql::text(&run, &found, Detail::Usual).unwrap_or_else(curve));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);

@@ -1,6 +1,6 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
-use super::table;
+use super::table::{self, Detail};
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Interval, Peak, PointSummary, calibration};
 use crate::model::{Bytes, Finding, Nanos, Severity, Step, Target};
 use crate::plan::Search;
@@ -32,7 +32,7 @@ pub fn of(run: &Run) -> Option<Calibration> {
 
 /// The screen: the figures with their intervals, then what is doubtful.
 #[must_use]
-pub fn text(run: &Run, found: &Calibration) -> String {
+pub fn text(run: &Run, found: &Calibration, detail: Detail) -> String {
     let sizes = found.maximum.zip(found.large).map_or_else(String::new, |(small, large)| {
         format!("{} and {} reads", Bytes(small.io_bytes.into()), Bytes(large.io_bytes.into()))
     });
@@ -42,7 +42,7 @@ pub fn text(run: &Run, found: &Calibration) -> String {
     text.push_str(&sustained(found));
     text.push_str(&latencies(found));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
     text.push_str(table::cut_off(run));
     text
 }
@@ -163,10 +163,10 @@ pub(super) fn knee(curve: &CurveFacts) -> String {
             |peak| format!("a peak of {:.0} IOPS at depth {:.0}", peak.throughput, peak.load),
         );
         second(&format!(
-            "the Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {:.1e}, {peak}",
+            "the Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {}, {peak}",
             law.greatest_residual * 100.0,
             law.sigma,
-            law.kappa
+            if law.kappa > 0.0 { format!("{:.1e}", law.kappa) } else { "0".into() }
         ));
     }
     text

@@ -2,7 +2,7 @@
 
 use super::calibration::{self, NAME_WIDTH, plus_minus};
 use super::chart::{self, Mark, Series};
-use super::table;
+use super::table::{self, Detail};
 use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, curve};
 use crate::model::{Arrivals, Bytes, Nanos, Ratio, Step};
 use crate::plan::curve::Loads;
@@ -27,7 +27,7 @@ fn request(run: &Run) -> Option<CurveRequest> {
 
 /// The tables, the chart, the facts of the curve, then what is doubtful. Empty if the run was made by another verb.
 #[must_use]
-pub fn text(run: &Run, found: &CurveResult) -> String {
+pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
     let Some(request) = request(run) else { return String::new() };
     let mut text = calibration::heading(run, &workload(&request), found.points.len());
     let (open, closed) = by_loop(found);
@@ -49,7 +49,7 @@ pub fn text(run: &Run, found: &CurveResult) -> String {
     text.push_str(&shape(found));
     text.push_str(&super::sql::beside_curve(&found.points));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
     text.push_str(table::cut_off(run));
     // An operation of a database is a statement over a work unit, and no I/O.
     if request.sql.is_some() { text.replace("IOPS", "op/s") } else { text }

@@ -1,7 +1,8 @@
 //! What each layer costs as text: a table for each number of sessions, then from layer to layer where the rest went.
 
 use super::calibration::plus_minus;
-use super::{sql, table};
+use super::sql;
+use super::table::{self, Detail};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 use crate::model::{Bytes, Layer, Nanos};
 use crate::plan::{LayersRequest, Search};
@@ -32,13 +33,13 @@ pub(super) fn asynchronous(run: &Run) -> String {
 
 /// The tables, where the rest went, then what is doubtful. Empty if the run was made by another verb.
 #[must_use]
-pub fn text(run: &Run, found: &LayersResult) -> String {
+pub fn text(run: &Run, found: &LayersResult, detail: Detail) -> String {
     let Some(request) = request(run) else { return String::new() };
     let mut text = heading(run, &request);
     found.tables.iter().for_each(|table| text.push_str(&one_table(table, &request.asynchronous)));
     text.push_str(LEGEND);
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
     text.push_str(table::cut_off(run));
     text
 }

@@ -4,7 +4,7 @@
 //! of such figures, latencies for one, is left out.
 
 use super::data::{self, Head};
-use super::table;
+use super::table::{self, Detail};
 use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
     SeriesFigures, median,
@@ -38,10 +38,10 @@ pub struct SoakResult {
 
 /// The screen, within 120 columns.
 #[must_use]
-pub fn text(header: &Header, result: &SoakResult) -> String {
+pub fn text(header: &Header, result: &SoakResult, detail: Detail) -> String {
     let mut text = heading(header, result);
     text.push_str(&series(result));
-    text.push_str(&table::findings(header.findings.iter().chain(&result.findings)));
+    text.push_str(&table::findings(header.findings.iter().chain(&result.findings), detail));
     text
 }
 

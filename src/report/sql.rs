@@ -2,7 +2,7 @@
 
 use super::calibration::{NAME_WIDTH, plus_minus};
 use super::curve::{p99, steady, times};
-use super::table;
+use super::table::{self, Detail};
 use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
 use crate::analyse::{ClassSummary, CurveResult, PointSummary};
 use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, ServerFacts, SqlWork, Step, Tables};
@@ -18,7 +18,7 @@ const BAR: usize = 40;
 
 /// The report; none if the run is not one of sessions.
 #[must_use]
-pub fn text(run: &Run, found: &CurveResult) -> Option<String> {
+pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> Option<String> {
     let Some(Search::Sql(request)) = Search::of(&run.header.plan) else { return None };
     let terms = request.sql?;
     let mut text = heading(run, &terms, &found.points);
@@ -38,7 +38,7 @@ pub fn text(run: &Run, found: &CurveResult) -> Option<String> {
     }
     text.push_str(&plan(run));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points)));
+    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
     text.push_str(table::cut_off(run));
     Some(text)
 }
@@ -312,10 +312,10 @@ fn witnesses(witnesses: &[Witnessed]) -> String {
     }
     let mut text = "\nwho counted what, warm-up included\n".to_string();
     for witness in witnesses {
-        let verdict = match (witness.should_agree, witness.agrees()) {
-            (true, true) => ", which agrees",
-            (true, false) => ", which does NOT agree",
-            (false, _) => "",
+        let verdict = match (witness.may_differ, witness.agrees()) {
+            (_, true) => ", which agrees".to_string(),
+            (None, false) => ", which does NOT agree".to_string(),
+            (Some(why), false) => format!("\n    the two may differ: {why}"),
         };
         let _ = writeln!(
             text,

@@ -26,7 +26,7 @@ pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> 
 
 /// The report of a run as text, made from its journal alone.
 #[must_use]
-pub fn text(run: &Run) -> String {
+pub fn text(run: &Run, detail: Detail) -> String {
     let header = &run.header;
     let summaries: Vec<PointSummary> = run.latest().iter().map(summarise).collect();
     let mut text = String::new();
@@ -44,10 +44,10 @@ pub fn text(run: &Run) -> String {
     text.push_str(&points(&summaries));
     text.push('\n');
     text.push_str(&coverage(&summaries));
-    text.push_str(&witness(&summaries));
+    text.push_str(&witness(&summaries, &header.findings));
     let of_run = doubts_of_run(run, &summaries);
     let of_points = summaries.iter().flat_map(|summary| &summary.findings);
-    text.push_str(&findings(header.findings.iter().chain(&of_run).chain(of_points)));
+    text.push_str(&findings(header.findings.iter().chain(&of_run).chain(of_points), detail));
     text.push_str(cut_off(run));
     text
 }
@@ -135,9 +135,10 @@ pub fn coverage(summaries: &[PointSummary]) -> String {
     text
 }
 
-/// What the kernel counted on the devices below, over all points; empty where it cannot be told.
+/// What the kernel counted on the devices below, over all points; empty where it cannot be told. `findings` say what
+/// the target is.
 #[must_use]
-pub fn witness(summaries: &[PointSummary]) -> String {
+pub fn witness(summaries: &[PointSummary], findings: &[Finding]) -> String {
     let witnesses = summaries.iter().filter_map(|summary| summary.witness);
     let (device, asked) =
         witnesses.fold((0, 0), |(device, asked), witness| (device + witness.device_bytes, asked + witness.asked_bytes));
@@ -145,7 +146,45 @@ pub fn witness(summaries: &[PointSummary]) -> String {
         return String::new();
     }
     let share = device as f64 / asked as f64 * 100.0;
-    format!("the kernel counted {share:.1} % of the bytes asked for on the devices below\n")
+    let has_holes = findings.iter().any(|finding| finding.name == "holes");
+    let why = match share {
+        ..98.0 if has_holes => ": blocks that were never written are answered without the device",
+        ..98.0 => ": the rest was answered by a cache or another layer",
+        ..=102.0 => "",
+        _ => ": the devices had other work",
+    };
+    format!("the kernel counted {share:.1} % of the bytes asked for on the devices below{why}\n")
+}
+
+/// Notes that nearly every virtual disk earns, and what each says in a few words. Several of them are folded into one
+/// line.
+const USUAL: [(&str, &str); 3] = [
+    ("rotational", "says that it spins"),
+    ("write-cache", "has a write-back cache"),
+    ("merges", "may merge adjacent requests"),
+];
+
+/// One note in the place of the notes that nearly every virtual disk earns; none if there are fewer than two.
+fn usual_of_disks(findings: &[(&Finding, usize)]) -> Option<String> {
+    let has = |name: &str| findings.iter().any(|(finding, _)| finding.name == name);
+    let found: Vec<&str> = USUAL.iter().filter(|(name, _)| has(name)).map(|(_, words)| *words).collect();
+    let sentence =
+        || format!("the disk {}, as virtual disks do: `rigel report --verbose` tells more", found.join(", "));
+    (found.len() > 1).then(sentence)
+}
+
+/// True for a note that [`usual_of_disks`] may stand for.
+fn is_usual_of_disks(finding: &Finding) -> bool {
+    USUAL.iter().any(|(name, _)| *name == finding.name)
+}
+
+/// How much of the findings a report shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Notes that nearly every virtual disk earns are folded into one line.
+    Usual,
+    /// Every finding in full.
+    Verbose,
 }
 
 /// The findings, worst first, those that recur told once: each with how many more there are of its kind.
@@ -160,9 +199,14 @@ pub(super) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&
 /// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings
 /// that recur are told once.
 #[must_use]
-pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>, detail: Detail) -> String {
     let (mut doubts, mut notes) = (String::new(), String::new());
-    for (finding, others) in grouped(findings) {
+    let grouped = grouped(findings);
+    let usual = usual_of_disks(&grouped).filter(|_| detail == Detail::Usual);
+    for (finding, others) in grouped {
+        if usual.is_some() && is_usual_of_disks(finding) {
+            continue;
+        }
         let more = if others > 0 { format!(" (and {others} more of this kind)") } else { String::new() };
         match finding.severity {
             Severity::Note => {
@@ -173,6 +217,9 @@ pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
             }
         }
     }
+    usual.iter().for_each(|usual| {
+        let _ = writeln!(notes, "note: {usual}");
+    });
     if !notes.is_empty() {
         notes.insert(0, '\n');
     }

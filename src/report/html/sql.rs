@@ -226,17 +226,17 @@ fn waits(sql: &SqlSummary, at: &str) -> Table {
 
 fn witnesses(sql: &SqlSummary, at: &str) -> Table {
     let rows = sql.witnesses.iter().map(|witness| {
-        let verdict = match (witness.should_agree, witness.agrees()) {
-            (true, true) => "agrees",
-            (true, false) => "does NOT agree",
-            (false, _) => "need not agree",
+        let verdict = match (witness.may_differ, witness.agrees()) {
+            (_, true) => "agrees".to_string(),
+            (None, false) => "does NOT agree".to_string(),
+            (Some(why), false) => format!("may differ: {why}"),
         };
         vec![
             witness.what.to_string(),
             format!("{} {}", witness.first.0, words::count(witness.first.1 as f64)),
             format!("{} {}", witness.second.0, words::count(witness.second.1 as f64)),
             format!("{:.2} %", witness.ratio() * 100.0),
-            verdict.into(),
+            verdict,
         ]
     });
     let columns = ["who counted what, warm-up included", "first", "second", "#second of first", ""];
