@@ -8,10 +8,13 @@
 mod common;
 
 mod faults;
+mod layers;
 mod load;
+mod mariadb;
 mod mixes;
 mod private;
 mod reach;
+mod servers;
 
 use common::{Missing, Place, rigel};
 use postgres::{Client, NoTls};

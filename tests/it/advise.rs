@@ -1,9 +1,7 @@
 //! Advice from a run to its end, on a device whose answers are known: `sim:` serves eight operations at a time, each
 //! in 100 us and 1 ns a byte.
 
-mod common;
-
-use common::{Place, rigel};
+use crate::common::{Place, rigel};
 use serde_json::Value;
 
 const DEVICE: &str = "sim:8,100us,fixed,bandwidth=1GB";

@@ -1,11 +1,10 @@
 //! How often two runs of the same thing are called different, how often two different ones are not, and how it reads.
 //!
 //! Whole calibrations of a simulated device, in virtual time, each with its own seed, so the counts are the same
-//! whenever this runs. `RIGEL_PAIRS=2000 cargo test --test compare -- --nocapture` counts more pairs, and shows the
-//! counts; docs/methods/compare.md tells what came out.
+//! whenever this runs. `RIGEL_PAIRS=2000 cargo test --test it compare:: -- --nocapture` counts more pairs, and shows
+//! the counts; docs/methods/compare.md tells what came out.
 
-mod common;
-
+use crate::common;
 use rigel::analyse::{Comparison, Judgement, PointSummary, Scope, Subject, compare, is_precise, summarise_within};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;

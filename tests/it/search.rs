@@ -1,9 +1,7 @@
 //! Laws of searches and of their statistics, on simulated devices in virtual time: what theory says beforehand must
 //! come out, with the interval that is claimed for it.
 
-mod common;
-
-use common::run;
+use crate::common::{self, run};
 use rigel::analyse::{Calibration, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{

@@ -1,8 +1,6 @@
 //! The live view in a real terminal: what it draws there, what its keys do, and that the terminal is given back.
 
-mod common;
-
-use common::{Missing, Place, need, test, wait_until};
+use crate::common::{self, Missing, Place, need, test, wait_until};
 use rigel::record::End;
 use rigel::record::journal;
 use std::io::{Read, Write};

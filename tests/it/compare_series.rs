@@ -1,11 +1,10 @@
 //! How often two series of the same thing are called different, how often two different ones are not, and how it reads.
 //!
 //! Series of invented noise whose neighbours are alike, and whole soaks of a simulated device in virtual time, each
-//! with its own seed, so the counts are the same whenever this runs. `RIGEL_PAIRS=2000 cargo test --test compare_series
-//! -- --nocapture` counts more pairs, and shows the counts; docs/methods/compare.md tells what came out.
+//! with its own seed, so the counts are the same whenever this runs. `RIGEL_PAIRS=2000 cargo test --test it
+//! compare_series:: -- --nocapture` counts more pairs, and shows the counts; docs/methods/compare.md tells what came out.
 
-mod common;
-
+use crate::common;
 use rigel::analyse::{Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, compare, predictability, round};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;

@@ -1,8 +1,6 @@
 //! `rigel layers` on the servers that are here: every layer is measured on the same blocks, and nothing is left.
 
-mod common;
-
-use common::{Missing, Place, entries, rigel, test, text};
+use crate::common::{Missing, Place, entries, rigel, test, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -109,6 +109,30 @@ const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 // ---- the rules, on the project's files ----
 
 #[test]
+fn every_file_of_a_test_program_is_part_of_it() {
+    let mut left_out = Vec::new();
+    for file in files_below(&root().join("tests")) {
+        let main = file.with_file_name("main.rs");
+        let name = file.file_stem().expect("files have names").to_string_lossy().into_owned();
+        if file.extension().is_some_and(|extension| extension == "rs") && name != "main" && main.exists() {
+            let text = fs::read_to_string(&main).expect("sources are text");
+            if !declares(&text, &name) {
+                left_out.push(format!(
+                    "{}: its tests do not run: {} lacks `mod {name};`",
+                    file.display(),
+                    main.display()
+                ));
+            }
+        }
+    }
+    assert!(left_out.is_empty(), "\n{}\n", left_out.join("\n"));
+}
+
+fn declares(text: &str, name: &str) -> bool {
+    text.lines().any(|line| line.trim() == format!("mod {name};"))
+}
+
+#[test]
 fn every_room_imports_only_what_it_may() {
     check_sources(|source| imports_broken(&source.room(), source.module_depth(), &source.product_code()));
 }
@@ -599,6 +623,12 @@ fn code_out_of_its_room_is_found() {
         }
     }
     assert_eq!(banned_found("plan/mod.rs", "struct InstantView; let unsafe_reads = 1;", false), Vec::<String>::new());
+}
+
+#[test]
+fn a_test_file_that_is_not_declared_is_found() {
+    let text = "mod common;\nmod guard;\n";
+    assert!(declares(text, "guard") && !declares(text, "guards") && !declares(text, "soak"));
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! The page of a run: its figures are those of the JSON report, it is small, and it is written after every run. On the
 //! simulated device, whose virtual time gives the same figures for the same seed.
 
-mod common;
-
-use common::{Place, rigel};
+use crate::common::{Place, rigel};
 use rigel::report::html::page::{Block, Chart, Lines, Page, Plot};
 use serde_json::Value;
 use std::process::Output;

@@ -1,8 +1,6 @@
 //! Private servers of every kind and version that is supported: made, reached, stopped, and cleaned up after a crash.
 
-mod common;
-
-use common::{Missing, Place, entries, test, text, wait_until};
+use crate::common::{self, Missing, Place, entries, test, text, wait_until};
 use mysql::prelude::Queryable;
 use rigel::model::{Bytes, Dbms, Error, MIB};
 use rigel::server::{self, Request, Server};
@@ -331,7 +329,7 @@ fn hold_a_server() {
 /// A process with a server, killed. Returns the server's process.
 fn killed_with_its_server(place: &Place, dbms: Dbms, path: Option<&str>) -> u32 {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "hold_a_server", "--ignored"]).stdout(Stdio::null());
+    command.args(["--exact", "servers::hold_a_server", "--ignored"]).stdout(Stdio::null());
     command.env("RIGEL_TEST_HOLD", &place.0).env("RIGEL_TEST_KIND", dbms.name());
     if let Some(path) = path {
         command.env("PATH", path);

@@ -2,9 +2,7 @@
 //!
 //! Each test starts a server of its own on a socket, below the build's folder, and removes it.
 
-mod common;
-
-use common::{Missing, Place, need, rigel, test, text, wait_until};
+use crate::common::{self, Missing, Place, need, rigel, test, text, wait_until};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use rigel::model::{Kind, ServerSample};

@@ -1,8 +1,6 @@
 //! One contract, every engine: a new engine is added to `engines` and must pass all of it.
 
-mod common;
-
-use common::{Missing, Scratch, scratch_file};
+use crate::common::{self, Missing, Scratch, scratch_file};
 use rigel::clock::Clock;
 use rigel::drive::Terms;
 use rigel::engine::Engine;

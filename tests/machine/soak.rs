@@ -1,8 +1,6 @@
 //! A soak on a model of a device: its timetable, going on after every kind of end, and memory that does not grow.
 
-mod common;
-
-use common::{Mounted, Place, peak_of, rigel, text, wait, wait_until};
+use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait, wait_until};
 use rigel::model::{Moment, Step};
 use rigel::record::journal::{self, Run};
 use rigel::record::{End, PointRecord};

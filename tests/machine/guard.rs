@@ -6,9 +6,7 @@
 //!
 //! A new refusal of the guard comes with a test here.
 
-mod common;
-
-use common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
+use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
 use rigel::engine::guard::permit_write;
 use rigel::engine::scratch::Scratch;
 use rigel::model::{Bytes, MIB};

@@ -1,11 +1,9 @@
 //! What a run leaves behind is readable however the run ended, and every format that was ever released is still read.
 //!
 //! `tests/journals/` holds journals of released formats, never changed; the reports of each stand in
-//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test journal` writes those anew.
+//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` writes those anew.
 
-mod common;
-
-use common::{Place, Scratch, entries, rigel, scratch_file};
+use crate::common::{self, Place, Scratch, entries, rigel, scratch_file};
 use proptest::prelude::*;
 use rigel::model::Coordinates;
 use rigel::record::journal::{self, FORMAT_IMPORTED, Journal, Run};

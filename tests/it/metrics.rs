@@ -2,12 +2,10 @@
 //!
 //! The text is read by a strict little checker of its grammar, the protobuf by a decoder that shares nothing with the
 //! encoder; both are then held against the rounds. A Grafana dashboard and the manual name no metric that is not there.
-//! `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test metrics scrape -- --ignored` serves rounds of a model for a minute, to be
+//! `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test it scrape -- --ignored` serves rounds of a model for a minute, to be
 //! scraped by a Prometheus.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use proptest::prelude::*;
 use rigel::analyse::{PredictabilityTerms, Round, predictability, round};
 use rigel::engine::sim::Sim;

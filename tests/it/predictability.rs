@@ -1,8 +1,6 @@
 //! What is said of a series of rounds whose truth is known: steps, slopes, waves, noise, and a published day.
 
-mod common;
-
-use common::{Place, rigel};
+use crate::common::{Place, rigel};
 use proptest::prelude::*;
 use rigel::analyse::{
     self, FALSE_ALARMS_ONE_IN, Kept, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd, Word, order,

@@ -1,8 +1,6 @@
 //! A run that is interrupted, or that runs out of room, leaves what it had measured, and nothing half-made.
 
-mod common;
-
-use common::{Mounted, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
+use crate::common::{Mounted, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
 use rigel::model::Coordinates;
 use rigel::record::End;
 use rigel::record::journal;

@@ -1,10 +1,8 @@
 //! Laws and reports of `rigel curve`, on the simulated device: virtual time, so the same seed gives the same figures.
 //!
-//! The reports stand in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test curve` writes them anew.
+//! The reports stand in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test it curve::` writes them anew.
 
-mod common;
-
-use common::{Place, rigel};
+use crate::common::{self, Place, rigel};
 use serde_json::Value;
 
 /// A run with this seed, into the directory `run`, as JSON.

@@ -1,0 +1,13 @@
+//! Tests on what this machine has: files, devices, signals, terminals, sockets. They wait more than they compute.
+//!
+//! A file here is a module, declared below. `cargo test --test machine guard::` runs those of one file.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod engines;
+mod guard;
+mod interrupt;
+mod live;
+mod serve;
+mod soak;
