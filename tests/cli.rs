@@ -6,9 +6,9 @@
 
 mod common;
 
-use common::{Place, rigel};
+use common::{Place, rigel, text};
 use rigel::workload::{content, rng::Rng};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// What the transcripts name.
@@ -114,27 +114,42 @@ fn a_reader_that_goes_away_is_no_reason_to_fail() {
 }
 
 #[test]
-fn a_second_run_of_the_same_name_in_the_same_minute_is_refused() {
+fn runs_of_the_same_name_never_meet() {
     let place = Place::new("cli-twice");
-    // The minute may change between two runs, but not twice.
-    for attempt in 0.. {
-        let name = format!("{POINT} -testname t{attempt}");
-        assert!(rigel(&place, &name).output().unwrap().status.success());
-        let files = || {
-            let mut files: Vec<_> = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path()).collect();
-            files.sort();
-            let content = |path| std::fs::read(path).unwrap_or_default();
-            files.iter().map(|path| (path.clone(), content(path))).collect::<Vec<_>>()
-        };
+    let files = || {
+        let content = |path: PathBuf| (path.clone(), std::fs::read(&path).unwrap_or_default());
+        common::entries(&place.0).into_iter().map(content).collect::<Vec<_>>()
+    };
+    // Each run leaves six files and a directory.
+    for runs in 1..=3 {
         let before = files();
-        let again = rigel(&place, &name).output().unwrap();
-        if again.status.success() && attempt == 0 {
-            continue;
-        }
-        let said = String::from_utf8_lossy(&again.stderr);
-        assert_eq!(again.status.code(), Some(2), "{said}");
-        assert!(said.contains("exists") && said.contains("cure: wait until the next minute"), "{said}");
-        assert_eq!(files(), before, "something was overwritten");
-        return;
+        assert!(rigel(&place, POINT).output().unwrap().status.success());
+        let after = files();
+        assert_eq!(after.len(), 7 * runs, "{after:?}");
+        assert!(before.iter().all(|file| after.contains(file)), "something was overwritten");
+    }
+    // Two that begin at the same moment settle it when they make their directories.
+    let two = [(); 2].map(|()| rigel(&place, "curve sim:2,100us --depth 1").stderr(Stdio::null()).spawn().unwrap());
+    two.into_iter().for_each(|mut run| assert!(run.wait().unwrap().success()));
+    let curves = common::entries(&place.0).into_iter().filter(|path| text(path).contains("curve_")).collect::<Vec<_>>();
+    assert_eq!(curves.len(), 2, "{curves:?}");
+    for run in &curves {
+        assert!(rigel(&place, "report").arg(run).output().unwrap().status.success(), "{}", run.display());
+    }
+}
+
+#[test]
+fn a_target_that_is_not_there_is_named_before_anything_else() {
+    let place = Place::new("cli-absent");
+    place.file("occupied", 1);
+    for verb in
+        ["calibrate absent", "curve absent --depth 1", "soak absent --for 1h", "orion -run simple --target absent"]
+    {
+        let output = rigel(&place, &format!("{verb} --out occupied")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb}: {said}");
+        assert!(said.contains("'absent' does not exist") && !said.contains("occupied"), "{verb}: {said}");
+        // What it would take is not said of what will not be done.
+        assert!(output.stdout.is_empty() && !said.contains("to run"), "{verb}: {said}");
     }
 }

@@ -108,3 +108,31 @@ impl Results {
 fn suffix(number: u32) -> String {
     if number > 1 { format!("-{number}") } else { String::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_is_followed_by_a_number() {
+        let place = std::env::temp_dir().join(format!("rigel-results-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir(&place).unwrap();
+        let stem = place.join("orion_20261122_0103").display().to_string();
+        let begun = || Results::numbered(&stem).unwrap();
+        // Two begin before either has made its directory.
+        let (mut one, mut other) = (begun(), begun());
+        one.claim().unwrap();
+        other.claim().unwrap();
+        let mut third = begun();
+        third.claim().unwrap();
+        assert_eq!([one.suffix(), other.suffix(), third.suffix()], ["", "-2", "-3"]);
+        let directories = [&one, &other, &third].map(|results| results.directory().to_path_buf());
+        assert_eq!(directories, ["", "-2", "-3"].map(|suffix| PathBuf::from(format!("{stem}{suffix}.rigel"))));
+        assert!(directories.iter().all(|directory| directory.is_dir()));
+        // Orion's files of another run have the name as well.
+        std::fs::write(format!("{stem}-4_summary.txt"), "").unwrap();
+        assert_eq!(begun().suffix(), "-5");
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+}
