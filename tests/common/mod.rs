@@ -19,7 +19,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard};
 
 /// A file that is removed when it is dropped.
 pub(crate) struct Scratch {
@@ -188,10 +187,12 @@ impl Drop for Mounted {
     }
 }
 
-/// Loop devices are handed out by number, and a test must not be given one that another is about to detach.
-pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static DEVICES: Mutex<()> = Mutex::new(());
-    DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Loop devices are handed out by number, and a test must not be given one that another is about to detach: neither a
+/// test of this program nor one of another that runs at the same time. Held as long as the file is open.
+pub(crate) fn one_at_a_time() -> File {
+    let lock = File::create(scratch_directory().join("devices.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    lock
 }
 
 /// The program with these arguments, in the directory of the test.
@@ -250,16 +251,25 @@ pub(crate) fn wait(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-/// Waits until something is so, for at most a minute.
+/// Waits until something is so. After minutes it never will be: that is no bound on speed, and naps are counted and not
+/// the time, because a machine that stood still for a while owes nobody anything.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..6000 {
+    for _ in 0..30_000 {
         if is_so() {
             return;
         }
         wait(10);
     }
     panic!("waited in vain until {what}");
+}
+
+/// Tries what has to happen while a run goes on. A try is given a factor for the length of its run, and answers none
+/// where the run was over first, because the test stood still for so long: then a longer one is tried.
+#[track_caller]
+pub(crate) fn in_time<T>(what: &str, attempt: impl FnMut(u32) -> Option<T>) -> T {
+    let found = [1, 8, 64].into_iter().find_map(attempt);
+    found.unwrap_or_else(|| panic!("three runs, the last 64 times as long as the first, were over before {what}"))
 }
 
 /// Fails if `text` is not what the golden file `name` holds; `UPDATE_GOLDEN=1` writes the file anew.

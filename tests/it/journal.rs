@@ -3,12 +3,12 @@
 //! `tests/journals/` holds journals of released formats, never changed; the reports of each stand in
 //! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` writes those anew.
 
-use crate::common::{self, Place, Scratch, entries, rigel, scratch_file};
+use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
 use rigel::model::Coordinates;
 use rigel::record::journal::{self, FORMAT_IMPORTED, Journal, Run};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Two points of an even device: a journal of a few thousand bytes.
 const SMALL_RUN: &str =
@@ -161,18 +161,30 @@ fn journals_of_every_released_format_are_read_and_reported_as_ever() {
     }
 }
 
+/// Kills a run when so many points are in its journal; none if it was over before, and then nothing is left of it.
+fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("points are done", || std::fs::read(path).is_ok_and(|text| line_starts(&text).len() > 1 + points));
+    child.kill().unwrap();
+    let was_over = child.wait().unwrap().code().is_some();
+    if was_over || journal::read(path).unwrap().complete().len() > points + 1 {
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        return None;
+    }
+    Some(())
+}
+
 #[test]
 fn a_killed_run_goes_on_and_completes() {
     let place = Place::new("journal-killed");
     let target = scratch_file("journal-killed", 8 << 20);
-    let line = "orion -run advanced -matrix detailed -num_small 2 -num_large 1 -duration 1 --out run --target";
-    let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = place.0.join("run/journal.jsonl");
-    // Two points are done, the third is running.
-    common::wait_until("two points are done", || std::fs::read(&path).is_ok_and(|text| line_starts(&text).len() > 3));
-    common::wait(300);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    in_time("it was killed", |factor| {
+        let line = "orion -run advanced -matrix detailed -num_small 2 -num_large 1 --out run";
+        let mut command = rigel(&place, &format!("{line} -duration {factor} --target"));
+        // Two points are done, the third is running.
+        killed(command.arg(&target.path), &path, 2)
+    });
     assert_eq!(entries(&place.0.join("run")).len(), 1, "Orion's files come at the end");
     let before = std::fs::read(&path).unwrap();
     let done = journal::read(&path).unwrap().complete();
@@ -195,14 +207,12 @@ fn a_killed_run_goes_on_and_completes() {
 fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
     let place = Place::new("journal-replaced");
     let target = scratch_file("journal-replaced", 8 << 20);
-    let line = "orion -run advanced -matrix basic -num_small 2 -num_large 1 -write 100 -duration 1 --out run";
-    let mut command = rigel(&place, line);
-    command.arg("--target").arg(&target.path).arg("--destroy").arg(&target.path);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let path = place.0.join("run/journal.jsonl");
-    common::wait_until("a point is done", || std::fs::read(&path).is_ok_and(|text| line_starts(&text).len() > 2));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    in_time("it was killed", |factor| {
+        let line = "orion -run advanced -matrix basic -num_small 2 -num_large 1 -write 100 --out run";
+        let mut command = rigel(&place, &format!("{line} -duration {factor} --target"));
+        command.arg(&target.path).arg("--destroy").arg(&target.path);
+        killed(&mut command, &place.0.join("run/journal.jsonl"), 1)
+    });
 
     // Leave to destroy is not kept: it must be given again.
     let unnamed = rigel(&place, "orion --resume run").output().unwrap();
@@ -227,10 +237,10 @@ fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
 fn a_run_that_is_still_going_is_not_gone_on_with() {
     let place = Place::new("journal-locked");
     let target = scratch_file("journal-locked", 4 << 20);
-    let line = "orion -run oltp -num_small 1 -duration 20 --out run --target";
+    let line = "orion -run oltp -num_small 1 -duration 3600 --out run --target";
     let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = place.0.join("run/journal.jsonl");
-    common::wait_until("the run has begun", || std::fs::read(&path).is_ok_and(|text| text.ends_with(b"\n")));
+    wait_until("the run has begun", || std::fs::read(&path).is_ok_and(|text| text.ends_with(b"\n")));
     let second = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(second.status.code() == Some(2) && said.contains("another process is still writing"), "{said}");

@@ -109,6 +109,27 @@ const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 // ---- the rules, on the project's files ----
 
 #[test]
+fn no_test_takes_the_time() {
+    let files = files_below(&root().join("tests"));
+    // Those of answers that are known hold what was measured against a watch of their own, as a bound from outside.
+    let others = files.iter().filter(|file| !file.starts_with(root().join("tests/truth")));
+    let broken: Vec<String> = others
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+        .flat_map(|file| {
+            let found = watches_found(&code_of(&fs::read_to_string(file).expect("sources are text")));
+            found.into_iter().map(move |what| format!("{}: {what}", file.display()))
+        })
+        .collect();
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+}
+
+fn watches_found(code: &str) -> Vec<String> {
+    let found = |word| words_at(code, word).map(move |at| (line_of(code, at), word));
+    let found = ["Instant", "SystemTime"].into_iter().flat_map(found);
+    found.map(|(line, word)| format!("line {line}: '{word}': a test holds however long it takes")).collect()
+}
+
+#[test]
 fn every_file_of_a_test_program_is_part_of_it() {
     let mut left_out = Vec::new();
     for file in files_below(&root().join("tests")) {
@@ -623,6 +644,11 @@ fn code_out_of_its_room_is_found() {
         }
     }
     assert_eq!(banned_found("plan/mod.rs", "struct InstantView; let unsafe_reads = 1;", false), Vec::<String>::new());
+}
+
+#[test]
+fn a_test_with_a_watch_is_found() {
+    assert_eq!(watches_found("let began = Instant::now();\nlet instants = 1;").len(), 1);
 }
 
 #[test]

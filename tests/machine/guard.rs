@@ -36,7 +36,7 @@ struct Holder(Child);
 
 impl Holder {
     fn of(path: &Path) -> Self {
-        Self(Command::new("sleep").arg("60").stdin(Stdio::from(File::open(path).unwrap())).spawn().unwrap())
+        Self(Command::new("sleep").arg("3600").stdin(Stdio::from(File::open(path).unwrap())).spawn().unwrap())
     }
 }
 
@@ -153,7 +153,7 @@ fn a_device_that_is_mounted_in_another_container_is_refused() {
         let place = Place::new("container");
         let device = Loop::new(&place.file("file", SIZE))?;
         need("mkfs.ext4", &["-q", text(&device.0)])?;
-        let script = format!("mount {} {} && echo mounted && exec sleep 60", text(&device.0), text(&place.0));
+        let script = format!("mount {} {} && echo mounted && exec sleep 3600", text(&device.0), text(&place.0));
         let mut container = Command::new("unshare")
             .args(["--mount", "sh", "-c", &script])
             .stdout(Stdio::piped())

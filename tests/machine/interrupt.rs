@@ -1,9 +1,9 @@
 //! A run that is interrupted, or that runs out of room, leaves what it had measured, and nothing half-made.
 
-use crate::common::{Mounted, Place, entries, need, rigel, scratch_file, test, text, wait, wait_until};
+use crate::common::{Mounted, Place, entries, in_time, need, rigel, scratch_file, test, text, wait, wait_until};
 use rigel::model::Coordinates;
 use rigel::record::End;
-use rigel::record::journal;
+use rigel::record::journal::{self, Run};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -13,44 +13,46 @@ fn signal(child: &Child, name: &str) {
     assert!(status.success(), "kill -s {name}");
 }
 
-/// A run on a scratch file, two seconds a point, once its second point is being measured.
-fn in_the_second_point(place: &Place) -> Child {
+/// A run on a scratch file that gets a signal in a point after its first, and what is in its journal then.
+fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Output, Run)> {
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "orion -run oltp -num_small 3 -duration 2 --target storage --scratch-size 64MiB --out run";
-    let child = rigel(place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let line = "orion -run oltp -num_small 3 --target storage --scratch-size 64MiB --out run";
+    let mut command = rigel(place, &format!("{line} -duration {}", 2 * factor));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let path = place.0.join("run/journal.jsonl");
-    wait_until("the first point is done", || {
-        std::fs::read_to_string(&path)
-            .is_ok_and(|text| text.split_inclusive('\n').filter(|line| line.ends_with('\n')).count() == 2)
-    });
-    // The warm-up takes a second at most.
+    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
+    wait_until("the first point is done", || lines() >= 2);
+    // The warm-up takes a second at most; where it takes longer, the point is cut in that.
     wait(1500);
-    child
+    signal(&child, name);
+    let output = child.wait_with_output().unwrap();
+    let run = journal::read(&place.0.join("run")).unwrap();
+    // Too late: it was over, or between two points.
+    let is_cut = run.points.last().is_some_and(|point| point.end == End::Stopped);
+    is_cut.then_some((output, run))
 }
 
 fn interrupted_by(name: &str) {
-    let place = Place::new(&format!("interrupt-{name}"));
-    let child = in_the_second_point(&place);
-    signal(&child, name);
-    let output = child.wait_with_output().unwrap();
+    let (place, (output, run)) = in_time("a point was interrupted", |factor| {
+        let place = Place::new(&format!("interrupt-{name}-{factor}"));
+        signalled_in_a_point(&place, name, factor).map(|found| (place, found))
+    });
+    // The first point and perhaps more, then one that was stopped.
+    let done = run.points.len() - 1;
+    assert!(run.points[..done].iter().all(|point| point.end == End::Complete), "{:?}", run.points);
+    assert_eq!(run.complete(), [Coordinates::cell(1, 0), Coordinates::cell(2, 0)][..done]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("rigel: stopped: 2 of 3 data points are not complete"), "{said}");
+    assert!(said.contains(&format!("rigel: stopped: {} of 3 data points are not complete", 3 - done)), "{said}");
     assert!(said.contains("cure: go on with them by `rigel orion --resume run`"), "{said}");
     assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0], "the scratch file is still there");
 
-    let run = journal::read(&place.0.join("run")).unwrap();
-    let ends: Vec<&End> = run.points.iter().map(|point| &point.end).collect();
-    assert_eq!(ends, [&End::Complete, &End::Stopped]);
-    assert_eq!(run.complete(), [Coordinates::cell(1, 0)]);
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        printed.contains("@ Small=1 and Large=0") && printed.contains("Incomplete @ Small=2 and Large=0"),
-        "{printed}"
-    );
+    let incomplete = format!("Incomplete @ Small={} and Large=0", done + 1);
+    assert!(printed.contains("@ Small=1 and Large=0") && printed.contains(&incomplete), "{printed}");
     let iops = entries(&place.0.join("run")).into_iter().find(|path| text(path).ends_with("_iops.csv")).unwrap();
     let row = std::fs::read_to_string(iops).unwrap().lines().nth(1).unwrap().to_string();
-    assert_eq!(row.split(',').count(), 2, "an incomplete point is in the csv: {row}");
+    assert_eq!(row.split(',').count(), 1 + done, "an incomplete point is in the csv: {row}");
 
     let resumed = rigel(&place, "orion --resume run").output().unwrap();
     assert!(resumed.status.success(), "{resumed:?}");
@@ -69,15 +71,19 @@ fn sigterm_does_as_ctrl_c() {
 
 #[test]
 fn an_interrupted_filling_leaves_nothing() {
-    let place = Place::new("interrupt-filling");
-    std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "orion -run oltp --target storage --scratch-size 1GiB --out run";
-    let mut child = rigel(&place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It listens to signals before it prints anything.
-    let mut first = [0; 1];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    signal(&child, "INT");
-    let output = child.wait_with_output().unwrap();
+    let (place, output) = in_time("the filling was interrupted", |factor| {
+        let place = Place::new(&format!("interrupt-filling-{factor}"));
+        std::fs::create_dir(place.0.join("storage")).unwrap();
+        let line = format!("orion -run oltp --target storage --scratch-size {}MiB --out run", 512 * factor.min(8));
+        let mut child = rigel(&place, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It listens to signals before it prints anything.
+        let mut first = [0; 1];
+        child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        signal(&child, "INT");
+        let output = child.wait_with_output().unwrap();
+        // It has a journal where it was measuring already.
+        (!place.0.join("run").exists()).then_some((place, output))
+    });
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.code() == Some(1) && said.contains("stopped while the scratch file was being filled"),
@@ -91,7 +97,7 @@ fn an_interrupted_filling_leaves_nothing() {
 fn a_second_ctrl_c_ends_at_once() {
     let place = Place::new("interrupt-twice");
     let target = scratch_file("interrupt-twice", 4 << 20);
-    let line = "orion -run oltp -duration 60 --out run --target";
+    let line = "orion -run oltp -duration 3600 --out run --target";
     let mut child = rigel(&place, line).arg(&target.path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("the run has begun", || place.0.join("run/journal.jsonl").exists());
     signal(&child, "INT");

@@ -66,7 +66,7 @@ impl Session {
 fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
-    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 60s --live --out run";
+    let line = "curve storage --scratch-size 64MiB --depth 1,2 --precision 0.1% --point-max 1h --live --out run";
     let session = Session::start(&place, format!("{environment} TERM=xterm-256color").trim_start(), line)?;
     Ok((place, session))
 }
@@ -85,7 +85,7 @@ fn given_back(shown: &str) {
 fn q_keeps_what_was_measured_and_gives_the_terminal_back() {
     test("q_keeps_what_was_measured_and_gives_the_terminal_back", || {
         let (place, mut session) = long("live-q", "")?;
-        session.wait_for("of 60.0 s at most");
+        session.wait_for("of 3600.0 s at most");
         session.press(b"q");
         let shown = session.end();
         given_back(&shown);
@@ -103,7 +103,7 @@ fn q_keeps_what_was_measured_and_gives_the_terminal_back() {
 fn ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent() {
     test("ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent", || {
         let (_place, mut session) = long("live-c", "NO_COLOR=1")?;
-        session.wait_for("of 60.0 s at most");
+        session.wait_for("of 3600.0 s at most");
         // An arrow is no escape, and does nothing.
         session.press(b"\x1b[A\x03\x03");
         let shown = session.end();
@@ -118,7 +118,7 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
     test("a_signal_and_an_error_give_the_terminal_back_too", || {
         for signal in ["TERM", "HUP"] {
             let (place, session) = long(&format!("live-{signal}"), "")?;
-            session.wait_for("of 60.0 s at most");
+            session.wait_for("of 3600.0 s at most");
             let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
             need("kill", &["-s", signal, pid.trim()])?;
             given_back(&session.end());
@@ -142,7 +142,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
     test("a_hang_up_that_is_ignored_stays_ignored", || {
         need("env", &["--ignore-signal=HUP", "true"])?;
         let (place, mut session) = long("live-nohup", "--ignore-signal=HUP")?;
-        session.wait_for("of 60.0 s at most");
+        session.wait_for("of 3600.0 s at most");
         let pid = std::fs::read_to_string(place.0.join("pid")).unwrap();
         let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
@@ -158,7 +158,7 @@ fn a_soak_is_shown_round_by_round() {
     test("a_soak_is_shown_round_by_round", || {
         let place = Place::new("live-soak");
         std::fs::create_dir(place.0.join("storage")).unwrap();
-        let line = "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 5m --live --out run";
+        let line = "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 10h --live --out run";
         let mut session = Session::start(&place, "TERM=xterm", line)?;
         // Only what changes is sent, so that sentences may come in pieces: the journal tells that rounds are over.
         let rounds = || journal::read(&place.0.join("run")).map_or(0, |run| run.points.len());

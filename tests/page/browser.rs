@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long the browser may take for an answer: it starts in a second, but machines are busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// When a browser is taken for dead: it answers within a second, but machines stand still.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How wide a telephone is.
 pub(crate) const PHONE: u32 = 390;
@@ -121,7 +121,7 @@ impl Browser {
 
     /// Waits until an expression is true.
     pub(crate) fn until(&mut self, what: &str, expression: &str) {
-        for _ in 0..600 {
+        for _ in 0..15_000 {
             if self.value(expression) == true {
                 return;
             }

@@ -1,6 +1,6 @@
 //! `rigel layers` on the servers that are here: every layer is measured on the same blocks, and nothing is left.
 
-use crate::common::{Missing, Place, entries, rigel, test, text};
+use crate::common::{Missing, Place, entries, in_time, rigel, test, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -15,18 +15,22 @@ fn programs(bin: impl Into<PathBuf>) -> Result<PathBuf, Missing> {
 }
 
 fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers: &[&str]) {
-    let place = Place::new(name);
-    let command = format!(
-        "layers . --scale 64MiB --sessions 2 --rounds 1 --point-time 1s --warm-up 500ms --no-progress --out run \
-         --buffer-cache 8MiB --server-bin {} {arguments}",
-        text(bin)
-    );
-    let output = rigel(&place, &command).arg("--json").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
-
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (place, report) = in_time("each point had done something", |factor| {
+        let place = Place::new(&format!("{name}-{factor}"));
+        let command = format!(
+            "layers . --scale 64MiB --sessions 2 --rounds 1 --point-time {factor}s --warm-up 500ms --no-progress \
+             --out run --buffer-cache 8MiB --server-bin {} {arguments}",
+            text(bin)
+        );
+        let output = rigel(&place, &command).arg("--json").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let points = report["points"].as_array().unwrap();
+        let all = points.iter().all(|point| point["classes"][0]["done"].as_u64() > Some(0));
+        all.then_some((place, report))
+    });
     let tables = report["layers"]["tables"].as_array().unwrap();
     assert_eq!((tables.len(), &tables[0]["sessions"]), (1, &2.into()));
     let found = tables[0]["layers"].as_array().unwrap();

@@ -1,7 +1,7 @@
 //! Tables: one row to a block, loaded once however often the load is cut short, and removed without harm to others.
 
-use super::common::{Missing, Place, entries, need, test, text, wait_until};
-use super::{begun, client, ends, number, postgres_15, postgres_18, serve, signal};
+use super::common::{Missing, Place, entries, in_time, need, test, text, wait_until};
+use super::{begun, client, ends, number, postgres_15, postgres_18, serve};
 use postgres::Client;
 use rigel::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use rigel::model::Tables;
@@ -98,14 +98,14 @@ fn tables_of_version_18_hold_one_row_to_a_block_and_go_without_harm() {
 fn killed_load(place: &Place, url: &str, database: &mut Client) {
     let mut child = begun(place, &format!("sql load {url} --scale 25000 --scan-table 100"));
     wait_until("a chunk is loaded", || {
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         let there = number(database, "SELECT (to_regclass('rigel.chunks') IS NOT NULL)::int");
-        there == 1 && number(database, "SELECT count(*) FROM rigel.chunks") > 0
+        let some = there == 1 && number(database, "SELECT count(*) FROM rigel.chunks") > 0;
+        some || child.try_wait().unwrap().is_some()
     });
-    // The next ones are under way.
-    super::common::wait(100);
-    signal(&child, "KILL");
+    child.kill().unwrap();
     child.wait().unwrap();
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'rigel-%'";
+    wait_until("its sessions are gone", || number(database, sessions) == 0);
 }
 
 #[test]
@@ -115,8 +115,18 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
             let place = Place::new(&format!("sql-load-killed-{version}"));
             let server = serve(&bin, &place, &[]);
             let mut database = client(server.url());
-            killed_load(&place, server.url(), &mut database);
-            let said = ends(&place, &format!("sql run {} -t 1 --run-time 1s", server.url()), 2);
+            let run = format!("sql run {} -t 1 --run-time 1s --out whole", server.url());
+            let said = in_time("the load was killed", |_| {
+                killed_load(&place, server.url(), &mut database);
+                let output = super::program(&place, &run).output().unwrap();
+                if output.status.success() {
+                    ends(&place, &format!("sql drop {}", server.url()), 0);
+                    std::fs::remove_dir_all(place.0.join("whole")).unwrap();
+                    return None;
+                }
+                assert_eq!(output.status.code(), Some(2), "{output:?}");
+                Some(super::said(&output))
+            });
             assert!(said.contains("has no tables of ours, or not all of them"), "{said}");
             let said = ends(&place, &format!("sql load {} --scale 25000 --scan-table 100", server.url()), 0);
             assert!(said.contains("of them from before"), "{version}: {said}");

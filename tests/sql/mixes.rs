@@ -1,6 +1,6 @@
 //! What sessions do: shares dealt exactly, rows changed as was asked, pauses kept, statements ended by the server told.
 
-use super::common::{Place, test};
+use super::common::{Place, test, wait_until};
 use super::{client, count, ends, measured, number, postgres_18, serve};
 use serde_json::Value;
 
@@ -46,6 +46,8 @@ fn sessions_do_exactly_what_was_asked_of_them() {
         let before = number(&mut client(url), scans);
         let document = run("-t 1 --work-loop 40 --scan 25%");
         assert_eq!(kinds(&document), [60, 0, 20]);
+        // A session's counts are there when the server has seen that it is gone.
+        wait_until("twenty scans are counted", || number(&mut client(url), scans) - before >= 20);
         assert_eq!(number(&mut client(url), scans) - before, 20);
 
         // All in a window of 64 blocks, of which each operation visits all.

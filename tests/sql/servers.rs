@@ -1,6 +1,6 @@
 //! Private servers of every kind and version that is supported: made, reached, stopped, and cleaned up after a crash.
 
-use crate::common::{self, Missing, Place, entries, test, text, wait_until};
+use crate::common::{self, Missing, Place, entries, in_time, test, text, wait_until};
 use mysql::prelude::Queryable;
 use rigel::model::{Bytes, Dbms, Error, MIB};
 use rigel::server::{self, Request, Server};
@@ -392,26 +392,29 @@ fn a_start_that_is_interrupted_half_way_leaves_nothing() {
     test("a_start_that_is_interrupted_half_way_leaves_nothing", || {
         let kind = Kind::postgres_18()?;
         let place = Place::new("servers-interrupted");
-        let stop = AtomicBool::new(false);
-        let started = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                wait_until("its files are being made", || {
-                    let folder = entries(&place.0).into_iter().next();
-                    folder.is_some_and(|folder| folder.join("data/base").exists())
+        let error = in_time("the start was interrupted", |_| {
+            let stop = AtomicBool::new(false);
+            let started = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    wait_until("its files are being made", || {
+                        let folder = entries(&place.0).into_iter().next();
+                        folder.is_some_and(|folder| folder.join("data/base").exists())
+                    });
+                    stop.store(true, Ordering::Relaxed);
                 });
-                stop.store(true, Ordering::Relaxed);
+                let request = Request {
+                    dbms: kind.dbms,
+                    directory: &place.0,
+                    bin: Some(&kind.bin),
+                    buffer_cache: Bytes(32 * MIB),
+                    sessions: 4,
+                    settings: &[],
+                };
+                Server::start(&request, &stop)
             });
-            let request = Request {
-                dbms: kind.dbms,
-                directory: &place.0,
-                bin: Some(&kind.bin),
-                buffer_cache: Bytes(32 * MIB),
-                sessions: 4,
-                settings: &[],
-            };
-            Server::start(&request, &stop)
+            started.err()
         });
-        assert!(started.unwrap_err().to_string().contains("stopped while"));
+        assert!(error.to_string().contains("stopped while"), "{error}");
         assert_eq!(entries(&place.0), [] as [PathBuf; 0]);
         Ok(())
     });
