@@ -8,6 +8,8 @@ DEMO_TARGET ?= .
 DEMO_OUT ?= demo
 # Parts of the benchmark, such as `make bench PARTS=cpu`; all of them if empty.
 PARTS ?=
+# How often `make test-often` runs the tests, of each kind.
+RUNS ?= 3
 # Its rounds and seconds, such as `ARGS='--rounds 3 --seconds 10'`.
 ARGS ?=
 
@@ -26,12 +28,12 @@ DIST = dist/rigel-$(VERSION)-x86_64-linux
 ifeq ($(CI),true)
 export RIGEL_REQUIRE_ALL := 1
 export CARGO_TERM_COLOR := never
-# Nobody debugs there: without debug information there is less to compile and to link.
-export CARGO_PROFILE_DEV_DEBUG := 0
+# Nothing is built twice there.
+export CARGO_INCREMENTAL := 0
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench bench-searches bench-sql pictures dist install clean
+.PHONY: help build demo test test-often lint fmt bench bench-searches bench-sql pictures dist install clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -48,10 +50,14 @@ demo: build ## Build, then find out what the current disk can do, and what a dat
 	@# Where the user of the server cannot reach this folder, it says so; the rest of the demonstration stands.
 	-$(PROGRAM) sql run --on $(DEMO_TARGET) --run-time 15s --out $(DEMO_OUT)/sql_$(STAMP)
 
-test: lint ## Every test, lint and check of the documents: what decides whether a change lands
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --quiet
-	$(CARGO) test --locked --doc --quiet
-	$(CARGO) test --locked --tests
+test: ## Every test, lint and check of the documents: what decides whether a change lands
+	@scripts/setup.sh test
+	$(CARGO) fmt --check
+	@scripts/test.sh checks
+
+test-often: ## Every test RUNS times (3) as the machine is, and as often with CPUs and disk kept busy: none may fail
+	@scripts/setup.sh test
+	@scripts/test-often.sh $(RUNS)
 
 lint:
 	@scripts/setup.sh test

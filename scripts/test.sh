@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Builds every test once and runs all of them, whatever fails; beside them, if asked, what needs no running.
+#
+#   scripts/test.sh            the tests
+#   scripts/test.sh checks     clippy, the documentation and its examples as well
+#
+# Test programs run in lanes at once: those that compute, those that wait for database servers, those that wait for
+# devices and browsers. What one says is shown whole when it ends. The last line is `N passed, N failed, N skipped`; the status is 1
+# if anything failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Ctrl-C must reach what the tests start as it would elsewhere: only job control leaves it alone in the background.
+set -m
+work=$(mktemp -d)
+lanes=()
+stop() {
+    for lane in "${lanes[@]}"; do kill -TERM -- "-$lane" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+# Name and program of every test binary, one a line.
+build() {
+    cargo test --locked --tests --no-run --message-format=json-render-diagnostics >"$work/built"
+    sed -n 's/.*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1/p' "$work/built" |
+        sed 's/\(.*\/\)\([^/]*\)-\([0-9a-f]*\)$/\2 \1\2-\3/'
+}
+
+# Runs a command, keeps what it says, and shows it when it is over: step NAME COMMAND…
+step() {
+    local name=$1 began=$SECONDS status=0
+    shift
+    "$@" >"$work/$name.said" 2>&1 </dev/null || status=$?
+    {
+        # One lane at a time.
+        flock 9
+        printf '\n== %s: %d s\n' "$name" $((SECONDS - began))
+        cat "$work/$name.said"
+    } 9>"$work/lock"
+    echo "$status" >"$work/$name.status"
+}
+
+# The test programs of these names, one after the other, with so many tests at a time: run THREADS NAME…
+run() {
+    export RUST_TEST_THREADS=$1
+    local name program
+    shift
+    for name in "$@"; do
+        while read -r program; do step "$name" "$program"; done < <(sed -n "s/^$name //p" "$work/programs")
+    done
+}
+
+checks() {
+    step clippy cargo clippy --locked --all-targets --quiet -- -D warnings
+    step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
+    step examples cargo test --locked --doc --quiet
+}
+
+build >"$work/programs"
+cpus=$(nproc)
+run $((2 * cpus)) sql &
+lanes+=($!)
+run "$cpus" truth machine page &
+lanes+=($!)
+mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | grep -vxE 'sql|truth|machine|page')
+run "$cpus" "${others[@]}" &
+lanes+=($!)
+if [ "${1:-}" = checks ]; then
+    checks &
+    lanes+=($!)
+fi
+for lane in "${lanes[@]}"; do wait "$lane" || true; done
+lanes=()
+
+# Every program must have told how it ended: one that died before it could has failed, too.
+passed=0 failed=0 skipped=0 failures=()
+while read -r name _; do
+    [ -e "$work/$name.status" ] || echo 1 >"$work/$name.status"
+done <"$work/programs"
+for file in "$work"/*.status; do
+    name=$(basename "$file" .status)
+    said=$work/$name.said
+    if line=$(grep -a '^test result: ' "$said"); then
+        ok=$(sed 's/.* \([0-9]*\) passed;.*/\1/' <<<"$line")
+        bad=$(sed 's/.* \([0-9]*\) failed;.*/\1/' <<<"$line")
+        # What was skipped passes for the harness. One test may say it more than once.
+        out=$(sed -n 's/^skipped: \([a-z0-9_]*\): .*/\1/p' "$said" | sort -u | wc -l)
+        passed=$((passed + ok - out)) failed=$((failed + bad)) skipped=$((skipped + out))
+        while read -r test; do failures+=("$name $test"); done < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$said")
+        [ "$(cat "$file")" = 0 ] || [ "$bad" != 0 ] || { failed=$((failed + 1)) && failures+=("$name"); }
+    elif [ "$(cat "$file")" != 0 ]; then
+        failed=$((failed + 1)) && failures+=("$name")
+    fi
+done
+printf '\n'
+if [ ${#failures[@]} -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
