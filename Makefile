@@ -19,7 +19,6 @@ POSTGRES := $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin:$(POSTGRES)
 CARGO := cargo
 HOST := x86_64-unknown-linux-gnu
-STAMP := $(shell date +%Y%m%d_%H%M%S)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 PROGRAM := target/release/rigel
 DIST = dist/rigel-$(VERSION)-x86_64-linux
@@ -45,10 +44,7 @@ build: ## Build the program: target/release/rigel
 demo: build ## Build, then find out what the current disk can do, and what a database gets out of it: four minutes
 	@mkdir -p $(DEMO_OUT)
 	@scripts/setup.sh server
-	$(PROGRAM) calibrate $(DEMO_TARGET) --scratch-size 4GiB --out $(DEMO_OUT)/calibrate_$(STAMP)
-	$(PROGRAM) advise $(DEMO_OUT)/calibrate_$(STAMP) --for postgres
-	@# Where the user of the server cannot reach this folder, it says so; the rest of the demonstration stands.
-	-$(PROGRAM) sql run --on $(DEMO_TARGET) --run-time 15s --out $(DEMO_OUT)/sql_$(STAMP)
+	@scripts/demo.sh $(PROGRAM) $(DEMO_TARGET) $(DEMO_OUT)
 
 test: ## Every test, lint and check of the documents: what decides whether a change lands
 	@scripts/setup.sh test
