@@ -20,7 +20,7 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
         let (output, out) = in_time("the curve was cut short", |factor| {
             let out = format!("run{factor}");
             // What is less precise is over sooner.
-            let terms = format!("--point-max {}s --precision {}% --work-unit 8", 10 * factor, 50 / factor + 1);
+            let terms = format!("--point-max {}s --precision {}% --work-unit 8", 10 * factor, (50 / factor).max(1));
             let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out {out}"));
             wait_until("the first point is done", || lines(&place.0.join(&out)) >= 2);
             signal(&child, "INT");
