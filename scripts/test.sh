@@ -82,13 +82,13 @@ done <"$work/programs"
 for file in "$work"/*.status; do
     name=$(basename "$file" .status)
     said=$work/$name.said
+    while read -r test; do failures+=("$name $test"); done < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$said")
     if line=$(grep -a '^test result: ' "$said"); then
         ok=$(sed 's/.* \([0-9]*\) passed;.*/\1/' <<<"$line")
         bad=$(sed 's/.* \([0-9]*\) failed;.*/\1/' <<<"$line")
         # What was skipped passes for the harness. One test may say it more than once.
         out=$(sed -n 's/^skipped: \([a-z0-9_]*\): .*/\1/p' "$said" | sort -u | wc -l)
         passed=$((passed + ok - out)) failed=$((failed + bad)) skipped=$((skipped + out))
-        while read -r test; do failures+=("$name $test"); done < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$said")
         [ "$(cat "$file")" = 0 ] || [ "$bad" != 0 ] || { failed=$((failed + 1)) && failures+=("$name"); }
     elif [ "$(cat "$file")" != 0 ]; then
         failed=$((failed + 1)) && failures+=("$name")
