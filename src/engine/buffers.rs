@@ -58,7 +58,7 @@ impl Buffers {
 
     /// The piece for an operation of `kind` in `slot`. For a write its content is made unlike anything written before.
     pub(super) fn take(&mut self, slot: usize, kind: Kind, length: u32) -> usize {
-        if kind == Kind::Read {
+        if matches!(kind, Kind::Read | Kind::Scan) {
             return slot;
         }
         // A volume that was opened for reading has no pieces to write from, and the kernel refuses the write.

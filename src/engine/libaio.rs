@@ -97,6 +97,7 @@ impl Engine for Libaio {
             buffers: Some(Buffers::new(lengths, self.volume.is_writable())),
             blocks: vec![ControlBlock::default(); lengths.len()],
             collected: Vec::with_capacity(lengths.len()),
+            pointers: Vec::with_capacity(lengths.len()),
             events: vec![Event::default(); lengths.len()],
             outstanding: 0,
         }))
@@ -112,7 +113,9 @@ struct LibaioSession<'a> {
     /// One a slot. Never grows, so that the kernel may keep addresses.
     blocks: Vec<ControlBlock>,
     /// Those of them that the kernel has not been told of, in order.
-    collected: Vec<*const ControlBlock>,
+    collected: Vec<Slot>,
+    /// Room for their addresses.
+    pointers: Vec<*const ControlBlock>,
     events: Vec<Event>,
     /// Operations that the kernel has been told of and that are not over.
     outstanding: usize,
@@ -124,10 +127,14 @@ impl LibaioSession<'_> {
         if self.collected.is_empty() {
             return;
         }
+        // Addresses are made only now, and no control block is touched between this and the call.
+        let blocks = self.blocks.as_ptr();
+        self.pointers.clear();
+        self.pointers.extend(self.collected.iter().map(|slot| blocks.wrapping_add(usize::from(*slot))));
         // SAFETY: every pointer is to a control block of this session; file and buffer in it live as long as the
         // session.
         let result = check(unsafe {
-            libc::syscall(libc::SYS_io_submit, self.context, self.collected.len(), self.collected.as_ptr())
+            libc::syscall(libc::SYS_io_submit, self.context, self.pointers.len(), self.pointers.as_ptr())
         });
         match result {
             Ok(taken) => {
@@ -137,10 +144,8 @@ impl LibaioSession<'_> {
             Err(error) if again(&error) => {}
             // The kernel refuses the first operation of the batch and has not looked at the others.
             Err(error) => {
-                let first = self.collected.remove(0);
+                let slot = self.collected.remove(0);
                 let number = error.raw_os_error().unwrap_or(libc::EIO);
-                // SAFETY: the pointer is to a control block of this session.
-                let slot = slot_of(unsafe { (*first).data });
                 out.push(Completion { slot, outcome: Outcome::Failed(Cause::Errno(number)) });
             }
         }
@@ -183,17 +188,22 @@ impl Session for LibaioSession<'_> {
         let (file, offset) = self.volume.locate(op.position * u64::from(op.length));
         let buffers = self.buffers.as_mut().expect("only drop takes the buffers away");
         let piece = buffers.take(slot.into(), op.kind, op.length);
+        let (opcode, rw_flags) = match op.kind {
+            Kind::Read | Kind::Scan => (PREAD, 0),
+            Kind::Write => (PWRITE, 0),
+            Kind::Log => (PWRITE, libc::RWF_DSYNC.cast_unsigned()),
+        };
         self.blocks[usize::from(slot)] = ControlBlock {
             data: slot.into(),
-            opcode: if op.kind == Kind::Read { PREAD } else { PWRITE },
-            rw_flags: if op.kind == Kind::Log { libc::RWF_DSYNC.cast_unsigned() } else { 0 },
+            opcode,
+            rw_flags,
             file: u32::try_from(self.volume.files()[file].as_raw_fd()).expect("an open file's number is not negative"),
             address: buffers.address(piece) as u64,
             length: op.length.into(),
             offset: i64::try_from(offset).expect("file offsets fit"),
             ..ControlBlock::default()
         };
-        self.collected.push(&raw const self.blocks[usize::from(slot)]);
+        self.collected.push(slot);
         Ok(())
     }
 
