@@ -35,6 +35,10 @@ const MYSQL_LOG: &str = "a MySQL or MariaDB redo log";
 const INNODB: &str = "an InnoDB tablespace";
 const POSTGRES: &str = "a PostgreSQL data file";
 const BERKELEY: &str = "a Berkeley DB file";
+const CRAMFS: &str = "a cramfs filesystem";
+const MAC: &str = "a partition table (Apple)";
+const BSD: &str = "a partition table (BSD)";
+const BOLT: &str = "a bolt (etcd) database";
 
 /// Bytes that stand at one place, five at least. Offsets as in the programs that write them; most agree with libblkid.
 const MAGIC: &[(u64, &[u8], &str)] = &[
@@ -68,6 +72,13 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
     (32 * KIB + 1, b"BEA01", "a UDF filesystem"),
     (4 * KIB + 24, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef", "a bcachefs filesystem"),
     (4 * KIB + 24, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", "a bcache or bcachefs device"),
+    (3, b"ReFS\0\0\0\0", "a ReFS filesystem"),
+    (0, b"-rom1fs-", "a romfs filesystem"),
+    (16, b"Compressed ROMFS", CRAMFS),
+    (512 + 16, b"Compressed ROMFS", CRAMFS),
+    // The first entry of the map names the map itself, one block from the start.
+    (512 + 48, b"Apple_partition_map", MAC),
+    (2 * KIB + 48, b"Apple_partition_map", MAC),
     (0, b"bluestore block device", "a Ceph BlueStore device"),
     (64 * KIB + 52, b"ReIsErFs", REISER),
     (64 * KIB + 52, b"ReIsEr2Fs", REISER),
@@ -93,6 +104,9 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
     // Magic number 120897, major version 1, minor version 0.
     (0, b"\x41\xd8\x01\x00\x01\x00\x00\x00", "a WiredTiger (MongoDB) file"),
     (16, b"\xde\xc0\xef\xbe\x01\x00\x00\x00", "an LMDB database"),
+    // The two first pages, 4 KiB each: a header of 16 bytes, magic number, version 2.
+    (16, b"\xed\xda\x0c\xed\x02\0\0\0", BOLT),
+    (4 * KIB + 16, b"\xed\xda\x0c\xed\x02\0\0\0", BOLT),
     (0, b"REDIS00", "a Redis dump"),
     (0, b"PGDMP", "a PostgreSQL dump"),
     (0, b"vhdxfile", "a disk image (VHDX)"),
@@ -104,8 +118,11 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
 const SHAPES: &[fn(&Ends) -> Option<&'static str>] = &[
     ext,
     other_filesystem,
+    ufs,
     zfs,
     raid,
+    snapshot,
+    older_partition_table,
     at_the_end,
     oracle,
     innodb,
@@ -210,11 +227,52 @@ fn other_filesystem(ends: &Ends) -> Option<&'static str> {
         Some("an APFS filesystem")
     } else if (ends.has(1024, b"H+\0\x04") || ends.has(1024, b"HX\0\x05")) && block_size(ends.be32(1064), 1 << 20) {
         Some("an HFS+ filesystem")
+    } else if [(KIB, false), (8 * KIB, true)].into_iter().any(|(at, big)| is_vxfs(ends, at, big)) {
+        Some("a VxFS filesystem")
+    } else if ends.le32(0) == Some(0x1bad_face) && ends.le32(4).is_some_and(|start| (512..1 << 20).contains(&start)) {
+        Some("a BFS filesystem")
     } else if ends.has(MIB, b"\x0d\xd0\x01\xc0") && ends.le32(MIB + 4).is_some_and(|version| version <= 64) {
         Some("a VMFS filesystem")
     } else {
         None
     }
+}
+
+/// Magic number and version, in the byte order of the machine that made it.
+fn is_vxfs(ends: &Ends, at: u64, big: bool) -> bool {
+    let field = |offset| if big { ends.be32(at + offset) } else { ends.le32(at + offset) };
+    field(0) == Some(0xa501_fcf5) && field(4).is_some_and(|version| (1..=32).contains(&version))
+}
+
+/// UFS1 and UFS2: the superblock is at one of four places, its magic number at its end; sizes of block and fragment.
+fn ufs(ends: &Ends) -> Option<&'static str> {
+    // Of BSD, then of the kinds that Solaris, HP-UX and others made.
+    const MAGICS: [u32; 6] = [0x0001_1954, 0x1954_0119, 0x0009_5014, 0x0019_5612, 0x0523_1994, 0x0061_2195];
+    let found = [0, 8 * KIB, 64 * KIB, 256 * KIB].into_iter().any(|at| {
+        [Ends::le32, Ends::be32].into_iter().any(|read| {
+            let is_size = |offset, least| read(ends, at + offset).is_some_and(|size| is_block_size(size, least, 65536));
+            read(ends, at + 1372).is_some_and(|magic| MAGICS.contains(&magic)) && is_size(48, 4096) && is_size(52, 512)
+        })
+    });
+    found.then_some("a UFS filesystem")
+}
+
+/// What has changed since a snapshot was taken (device mapper): magic number, valid, version 1, sectors of a chunk.
+fn snapshot(ends: &Ends) -> Option<&'static str> {
+    let is_header = ends.has(0, b"SnAp") && ends.le32(4)? <= 1 && ends.le32(8)? == 1;
+    (is_header && is_block_size(ends.le32(12)?, 1, 1 << 20)).then_some("a snapshot's changes (device mapper)")
+}
+
+/// BSD's label, whose magic number stands twice, and Sun's, whose 16-bit words together give zero.
+fn older_partition_table(ends: &Ends) -> Option<&'static str> {
+    let magic = 0x8256_4557_u32.to_le_bytes();
+    if [0, 64, 128, 512].into_iter().any(|at| ends.has(at, &magic) && ends.has(at + 132, &magic)) {
+        return Some(BSD);
+    }
+    let words = ends.at(0, 512)?.chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]]));
+    // Heads and sectors of a track.
+    let has_geometry = ends.be16(436)? > 0 && ends.be16(438)? > 0;
+    (ends.be16(508)? == 0xdabe && words == 0 && has_geometry).then_some("a partition table (Sun)")
 }
 
 /// A ring of 128 uberblocks, 1 KiB apart, in the second half of each of four labels: two at the start, two at the end.
@@ -251,6 +309,10 @@ fn at_the_end(ends: &Ends) -> Option<&'static str> {
         Some("the backup of a partition table (GPT)")
     } else if ends.ends_with(1024, b"Intel Raid ISM Cfg Sig. ") {
         Some("a member of a RAID array (Intel)")
+    } else if ends.ends_with(ends.size % 512 + 512, b"$XIDE$") {
+        Some("a member of a RAID array (LSI MegaRAID)")
+    } else if is_ddf(ends) {
+        Some("a member of a RAID array (DDF)")
     } else if ends.ends_with(512, b"conectix") {
         Some("a disk image (VHD)")
     } else if ends.ends_with(8, &0x88e2_41b7_85f4_cff7_u64.to_le_bytes())
@@ -260,6 +322,13 @@ fn at_the_end(ends: &Ends) -> Option<&'static str> {
     } else {
         drbd(ends)
     }
+}
+
+/// The header in the last sector: magic number, checksum, 24 bytes of a name, a revision such as `02.00.00`.
+fn is_ddf(ends: &Ends) -> bool {
+    let Some(at) = (ends.size / 512 * 512).checked_sub(512) else { return false };
+    let is_magic = ends.has(at, b"\xde\x11\xde\x11") || ends.has(at, b"\x11\xde\x11\xde");
+    is_magic && ends.has(at + 34, b".") && ends.has(at + 37, b".")
 }
 
 /// DRBD keeps its metadata in the last 4 KiB: the size of the device in sectors, identifiers, flags, a magic number.
@@ -341,9 +410,18 @@ fn other_database(ends: &Ends) -> Option<&'static str> {
         Some("an SQL Server data file")
     } else if berkeley {
         Some(BERKELEY)
+    } else if is_lucene(ends).unwrap_or(false) {
+        Some("a Lucene (Elasticsearch, Solr) index")
     } else {
         None
     }
+}
+
+/// A header of Lucene's: magic number, then the length of a name and the name, of letters and digits.
+fn is_lucene(ends: &Ends) -> Option<bool> {
+    let [length] = ends.array(4)?;
+    let name = ends.at(5, length.into())?;
+    Some(ends.be32(0)? == 0x3fd7_6c17 && name.len() >= 4 && name.iter().all(u8::is_ascii_alphanumeric))
 }
 
 fn disk_image(ends: &Ends) -> Option<&'static str> {
@@ -464,6 +542,44 @@ mod tests {
         assert_eq!(of(&control), Some("a PostgreSQL control file"));
         let log = image(8192, &[(0, &[0x10, 0xd1, 2, 0]), (32, &(16u32 << 20).to_le_bytes()), (36, &[0, 0x20])]);
         assert_eq!(of(&log), Some("a PostgreSQL log segment"));
+    }
+
+    #[test]
+    fn rarer_filesystems_and_tables_are_told_by_their_fields() {
+        let le = |value: u32| value.to_le_bytes();
+        let be = |value: u32| value.to_be_bytes();
+        let size = 1 << 20;
+        let vxfs = image(size, &[(1024, &le(0xa501_fcf5)), (1028, &le(7))]);
+        assert_eq!(of(&vxfs), Some("a VxFS filesystem"));
+        assert_eq!(of(&image(size, &[(8192, &be(0xa501_fcf5)), (8196, &be(4))])), Some("a VxFS filesystem"));
+        let sizes = [(8192 + 48, le(16384)), (8192 + 52, le(2048)), (8192 + 1372, le(0x0001_1954))];
+        let sizes: Vec<_> = sizes.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
+        assert_eq!(of(&image(size, &sizes)), Some("a UFS filesystem"));
+        let sizes = [(65536 + 48, be(32768)), (65536 + 52, be(4096)), (65536 + 1372, be(0x1954_0119))];
+        let sizes: Vec<_> = sizes.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
+        assert_eq!(of(&image(size, &sizes)), Some("a UFS filesystem"));
+        assert_eq!(of(&image(size, &[(65536 + 1372, &be(0x1954_0119))])), None);
+        let changes = image(size, &[(0, b"SnAp"), (4, &le(1)), (8, &le(1)), (12, &le(8))]);
+        assert_eq!(of(&changes), Some("a snapshot's changes (device mapper)"));
+        let bsd = le(0x8256_4557);
+        assert_eq!(of(&image(size, &[(512, &bsd), (644, &bsd)])), Some(BSD));
+        assert_eq!(of(&image(size, &[(512, &bsd)])), None);
+        let sun = |sum: u16| image(size, &[(436, &[0, 255, 0, 63]), (508, &[0xda, 0xbe]), (510, &sum.to_be_bytes())]);
+        assert_eq!(of(&sun(0xdabe ^ 255 ^ 63)), Some("a partition table (Sun)"));
+        assert_eq!(of(&sun(1)), None);
+        let lucene = [b"\x3f\xd7\x6c\x17\x08segments".as_slice(), &[0, 0, 0, 10]].concat();
+        assert_eq!(of(&image(size, &[(0, &lucene)])), Some("a Lucene (Elasticsearch, Solr) index"));
+    }
+
+    #[test]
+    fn controllers_leave_their_marks_in_the_last_sector() {
+        for size in [8 << 20, (8 << 20) + 512 * 7] {
+            let last = size - 512;
+            let lsi = image(size, &[(last, b"$XIDE$")]);
+            assert_eq!(of(&lsi), Some("a member of a RAID array (LSI MegaRAID)"));
+            let ddf = image(size, &[(last, b"\xde\x11\xde\x11"), (last + 32, b"02.00.00")]);
+            assert_eq!(of(&ddf), Some("a member of a RAID array (DDF)"));
+        }
     }
 
     #[test]
