@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use rigel::plan::lun;
 
 fuzz_target!(|text: &str| {
-    if let Ok(members) = lun::parse(text, std::path::Path::new("t.lun")) {
+    if let Ok(members) = lun::parse(text, std::path::Path::new("t.lun"), |_| false) {
         assert!(!members.is_empty());
     }
 });

@@ -351,7 +351,7 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 lun::remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
-                return lun::parse(&text, path);
+                return lun::parse(&text, path, Path::exists);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {

@@ -35,8 +35,9 @@ fn is_lun_name(testname: &str) -> bool {
 /// `#` are skipped. `path` is for messages.
 ///
 /// # Errors
-/// The list is empty, or names a target twice.
-pub fn parse(text: &str, path: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The list is empty, names a target twice, or has a line with spaces at an end of which a file of that very name is
+/// there: Orion would take the other one.
+pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
     let mut members = Vec::new();
     // Some editors begin a file with a byte order mark, which is no part of a name.
@@ -45,6 +46,18 @@ pub fn parse(text: &str, path: &Path) -> Result<Vec<PathBuf>, Error> {
         let name = line.trim();
         if name.is_empty() || name.starts_with('#') {
             continue;
+        }
+        // As it stands in the file, but for the line's end.
+        let whole = line.trim_end_matches('\r');
+        if whole != name && is_there(Path::new(whole)) {
+            return Err(Error::asked(
+                format!(
+                    "'{}', line {}: '{whole}' exists, and spaces at its ends do not count here",
+                    path.display(),
+                    index + 1
+                ),
+                format!("rename it; or remove the spaces, if '{name}' is meant"),
+            ));
         }
         if let Some(first) = lines.insert(name, index + 1) {
             return Err(Error::asked(
@@ -71,16 +84,25 @@ mod tests {
     #[test]
     fn a_lun_file_may_have_comments_blanks_and_carriage_returns() {
         let text = "\u{feff}# disks\r\n /dev/sdb \r\n\r\n/data/with space\t\n";
-        let members = parse(text, Path::new("t.lun")).unwrap();
+        let members = parse(text, Path::new("t.lun"), |_| false).unwrap();
         assert_eq!(members, [PathBuf::from("/dev/sdb"), PathBuf::from("/data/with space")]);
     }
 
     #[test]
     fn a_lun_file_that_is_empty_or_names_a_target_twice_is_refused() {
-        let error = parse("# nothing\n\n", Path::new("t.lun")).unwrap_err();
+        let error = parse("# nothing\n\n", Path::new("t.lun"), |_| false).unwrap_err();
         assert!(error.to_string().contains("'t.lun' lists no target"), "{error}");
-        let error = parse("/a\n/b\n\n/a \n", Path::new("t.lun")).unwrap_err();
+        let error = parse("/a\n/b\n\n/a \n", Path::new("t.lun"), |_| false).unwrap_err();
         assert!(error.to_string().contains("'/a' twice, in lines 1 and 4"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_differs_from_another_by_a_space_is_refused() {
+        let text = "/data/a\n/data/b \r\n";
+        let is_there = |path: &Path| path == Path::new("/data/b ");
+        let error = parse(text, Path::new("t.lun"), is_there).unwrap_err();
+        assert!(error.to_string().contains("'t.lun', line 2: '/data/b ' exists"), "{error}");
+        assert_eq!(parse(text, Path::new("t.lun"), |_| false).unwrap().len(), 2);
     }
 
     #[test]
@@ -95,7 +117,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in any::<String>()) {
-            let _ = parse(&text, Path::new("t.lun"));
+            let _ = parse(&text, Path::new("t.lun"), |_| false);
         }
     }
 }
