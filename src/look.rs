@@ -1,6 +1,6 @@
 //! The look before a run: what the target is, what the host is doing, and what is doubtful about measuring here.
 //!
-//! Goes in: the paths of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
+//! Goes in: the open members of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
 //! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
 //! then is done for others. It writes nothing and reads no data; [`writing`], for `rigel check`, has the guard read
 //! both ends. `rigel check` prints it; every run makes it and records it.
@@ -8,12 +8,13 @@
 use crate::analyse;
 use crate::clock::Clock;
 use crate::engine::layout::VolumeMap;
+use crate::engine::opened::{Identity, Opened};
 use crate::engine::{guard, probe};
 use crate::model::{Bytes, Error, FileKind, Finding, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember};
 use crate::observe::{self, Observer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How long the host is watched where nothing else is asked for.
 pub const WATCH: Nanos = Nanos::from_secs(1);
@@ -37,7 +38,7 @@ pub struct Look {
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The members, in the order of the volume.
-    pub paths: &'a [PathBuf],
+    pub members: &'a [Opened],
     /// What to call the target, and a member that is the only one, where its path says nothing to people:
     /// the scratch file's `/proc/self/fd/3`.
     pub called: Option<&'a str>,
@@ -56,8 +57,7 @@ pub struct Request<'a> {
 /// Looks at a target and at the host.
 ///
 /// # Errors
-/// A path does not lead to a file or device that can be read, is given twice, is empty or too small, or the largest I/O
-/// does not fit the device's blocks or the stripe.
+/// A member is given twice, is empty or too small, or the largest I/O does not fit the device's blocks or the stripe.
 pub fn look(request: &Request) -> Result<Look, Error> {
     let target = target(request)?;
     let names: Vec<&str> =
@@ -72,16 +72,16 @@ pub fn look(request: &Request) -> Result<Look, Error> {
     Ok(Look { host, target, before, after, findings })
 }
 
-/// What stands against writing to each of `paths`, whatever is said: for `rigel check`, which asks on nobody's behalf.
+/// What stands against writing to each of `members`, whatever is said: for `rigel check`, which asks on nobody's behalf.
 /// Looks through every process for open files, which takes seconds where there are thousands.
 #[must_use]
-pub fn writing(paths: &[PathBuf]) -> Vec<Finding> {
-    let refused = |path: &PathBuf| {
-        let (Error::Asked { what, cure } | Error::Failed { what, cure }) =
-            guard::permit_write(path, std::slice::from_ref(path)).err()?;
+pub fn writing(members: &[Opened]) -> Vec<Finding> {
+    let refused = |member: &Opened| {
+        let named_twice = [member.path().to_path_buf()];
+        let (Error::Asked { what, cure } | Error::Failed { what, cure }) = guard::judge(member, &named_twice).err()?;
         Some(Finding { severity: Severity::Note, name: "write-guard".into(), what, cure })
     };
-    paths.iter().filter_map(refused).collect()
+    members.iter().filter_map(refused).collect()
 }
 
 /// True if nothing was found that could mislead.
@@ -92,11 +92,11 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
 
 /// The facts of a target that makes sense.
 fn target(request: &Request) -> Result<TargetFacts, Error> {
-    if request.paths.is_empty() {
+    if request.members.is_empty() {
         return Err(Error::asked("no file or device is named", "name one or more, or a directory for a scratch file"));
     }
-    refuse_duplicates(request.paths)?;
-    let members = request.paths.iter().map(|path| member(path, request)).collect::<Result<Vec<_>, _>>()?;
+    refuse_duplicates(request.members)?;
+    let members = request.members.iter().map(|opened| member(opened, request)).collect::<Result<Vec<_>, _>>()?;
     let sizes: Vec<u64> = members.iter().map(|member| member.bytes.0).collect();
     let usable = Bytes(VolumeMap::new(&sizes, request.layout, request.grain)?.usable());
     let names: Vec<String> = members.iter().map(|member| member.path.display().to_string()).collect();
@@ -105,14 +105,14 @@ fn target(request: &Request) -> Result<TargetFacts, Error> {
 }
 
 /// One file counted twice would be measured as two, which share one device's work and one cache.
-fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
-    let mut seen: BTreeMap<probe::Identity, &Path> = BTreeMap::new();
-    for path in paths {
-        if let Some(first) = seen.insert(probe::identity(path)?, path) {
-            let what = if first == path {
-                format!("'{}' is given twice", path.display())
+fn refuse_duplicates(members: &[Opened]) -> Result<(), Error> {
+    let mut seen: BTreeMap<Identity, &Path> = BTreeMap::new();
+    for member in members {
+        if let Some(first) = seen.insert(member.identity(), member.path()) {
+            let what = if first == member.path() {
+                format!("'{}' is given twice", first.display())
             } else {
-                format!("'{}' and '{}' are one and the same", first.display(), path.display())
+                format!("'{}' and '{}' are one and the same", first.display(), member.path().display())
             };
             return Err(Error::asked(what, "name every file and device once"));
         }
@@ -120,9 +120,9 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
-    let mut member = probe::probe(path)?;
-    let (shown, grain) = (path.display(), request.grain);
+fn member(opened: &Opened, request: &Request) -> Result<VolumeMember, Error> {
+    let mut member = probe::probe(opened)?;
+    let (shown, grain) = (opened.path().display(), request.grain);
     if member.bytes.0 == 0 {
         let cure = match member.kind {
             FileKind::File => "fill it first, or name a directory, in which Rigel makes a file",
@@ -145,7 +145,7 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
             "make them a multiple of it, or go through the page cache with --buffered",
         ));
     }
-    if let (Some(called), [_]) = (request.called, request.paths) {
+    if let (Some(called), [_]) = (request.called, request.members) {
         member.path = called.into();
     }
     member.devices = member.device_number.map(observe::devices).unwrap_or_default();
@@ -156,10 +156,16 @@ fn member(path: &Path, request: &Request) -> Result<VolumeMember, Error> {
 mod tests {
     use super::*;
     use crate::engine::place::Place;
+    use std::path::PathBuf;
+
+    fn opened(paths: &[PathBuf]) -> Result<Vec<Opened>, Error> {
+        paths.iter().map(|path| Opened::open(path)).collect()
+    }
 
     fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
         let watch = Nanos::from_millis(1);
-        look(&Request { paths, called: None, layout: Layout::Concat, grain, largest: grain, buffered: false, watch })
+        let (members, layout) = (&opened(paths)?[..], Layout::Concat);
+        look(&Request { members, called: None, layout, grain, largest: grain, buffered: false, watch })
     }
 
     #[test]
@@ -179,11 +185,11 @@ mod tests {
     #[test]
     fn what_has_no_telling_name_is_called_as_asked() {
         let place = Place::new("look-called");
-        let paths = [place.file("file", 1 << 20, 1 << 20)];
+        let members = &opened(&[place.file("file", 1 << 20, 1 << 20)]).unwrap()[..];
         let called = Some("a scratch file");
         let watch = Nanos(0);
         let (grain, largest, layout) = (4096, 4096, Layout::Concat);
-        let request = Request { paths: &paths, called, layout, grain, largest, buffered: false, watch };
+        let request = Request { members, called, layout, grain, largest, buffered: false, watch };
         let target = look(&request).unwrap().target;
         assert_eq!((target.name.as_str(), target.members[0].path.to_str()), ("a scratch file", called));
     }

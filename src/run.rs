@@ -11,11 +11,12 @@ use crate::clock::Clock;
 use crate::drive::{self, Live, Terms};
 use crate::engine::layout::VolumeMap;
 use crate::engine::null::Null;
-use crate::engine::scratch::Scratch;
+use crate::engine::opened::{Identity, Opened};
+use crate::engine::scratch::{self, Scratch};
 use crate::engine::sim::Sim;
 use crate::engine::sql::Access;
 use crate::engine::uring::SLOTS_MAX;
-use crate::engine::volume::{self, Volume};
+use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
 use crate::look;
 use crate::model::{
@@ -125,6 +126,8 @@ pub struct Bench {
     workers: usize,
     /// Lives as long as the bench: the file is gone with it.
     _scratch: Option<Scratch>,
+    /// Files and devices that were named, and what their paths led to.
+    named: Vec<(PathBuf, Identity)>,
     /// The machine.
     pub host: Host,
     /// The target as found.
@@ -147,12 +150,13 @@ impl Bench {
         stop: &AtomicBool,
         listen: &mut Listen,
     ) -> Result<Self, Error> {
-        let (paths, layout, scratch) = match request.target {
+        let (members, layout, scratch) = match request.target {
             Target::Paths { members, layout } => {
+                let members = members.iter().map(|path| Opened::open(path)).collect::<Result<Vec<_>, _>>()?;
                 if request.writes {
-                    members.iter().try_for_each(|path| guard::permit_write(path, request.destroy).map(drop))?;
+                    members.iter().try_for_each(|member| guard::judge(member, request.destroy))?;
                 }
-                (members.clone(), *layout, None)
+                (members, *layout, None)
             }
             Target::Scratch { directory, bytes, keep } => {
                 let mut filled = |done, of| {
@@ -160,7 +164,7 @@ impl Bench {
                     !stop.load(Ordering::Relaxed)
                 };
                 let scratch = Scratch::make(directory, *bytes, *keep, &mut filled)?;
-                (vec![scratch.path().to_path_buf()], Layout::Concat, Some(scratch))
+                (vec![scratch.opened()?], Layout::Concat, Some(scratch))
             }
             Target::Sim(spec) => {
                 let engine = Sim::new(*spec, request.seed);
@@ -174,12 +178,12 @@ impl Bench {
                 return Self::without_files(request, Box::new(engine), plan, Finding::note("null", note));
             }
         };
-        Self::on_files(request, &paths, layout, scratch, plan)
+        Self::on_files(request, members, layout, scratch, plan)
     }
 
     fn on_files(
         request: &Request,
-        paths: &[PathBuf],
+        members: Vec<Opened>,
         layout: Layout,
         scratch: Option<Scratch>,
         plan: impl FnOnce(VolumeShape) -> Vec<Point>,
@@ -187,7 +191,7 @@ impl Bench {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
         let look_at = look::Request {
-            paths,
+            members: &members,
             called,
             layout,
             grain: request.grain,
@@ -197,6 +201,9 @@ impl Bench {
         };
         let mut look = look::look(&look_at)?;
         refuse(&look.findings, request.allow_holes)?;
+        if request.writes {
+            scratch::refuse_filling(&members)?;
+        }
         let sizes: Vec<u64> = look.target.members.iter().map(|member| member.bytes.0).collect();
         let map = VolumeMap::new(&sizes, layout, request.grain)?;
         let member_starts: Vec<u64> = (0..sizes.len()).map(|index| map.start_of(index)).collect();
@@ -204,13 +211,17 @@ impl Bench {
         if !buffered {
             refuse_unaligned(&points, &look.target.members)?;
         }
-        // Asked again, a second later and at the last moment: what is opened must be what was judged.
-        let is_ours = scratch.is_some();
-        let judge = |path: &PathBuf| guard::permit_write(path, request.destroy);
-        let judged =
-            if request.writes && !is_ours { paths.iter().map(judge).collect::<Result<_, _>>()? } else { Vec::new() };
-        let volume = Volume::open(paths, map, volume::Access { write: request.writes, direct: !buffered })?;
-        volume.refuse_exchanged(&judged)?;
+        let named = if scratch.is_some() { Vec::new() } else { members.iter().map(named).collect() };
+        let volume = match &scratch {
+            _ if !request.writes => Volume::to_read(&members, map, !buffered)?,
+            Some(scratch) => Volume::to_write(&[scratch.permit()?], map, !buffered)?,
+            None => {
+                // Judged again, a second later and at the last moment: somebody may have begun to use it.
+                let permit = |member| guard::permit(member, request.destroy);
+                let permits = members.into_iter().map(permit).collect::<Result<Vec<_>, _>>()?;
+                Volume::to_write(&permits, map, !buffered)?
+            }
+        };
         refuse_too_many(&points, request, look.host.memory)?;
         let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths =
@@ -233,6 +244,7 @@ impl Bench {
             observer: Observer::new(devices),
             workers: request.workers,
             _scratch: scratch,
+            named,
             host: look.host,
             facts: look.target,
             findings: look.findings,
@@ -258,6 +270,7 @@ impl Bench {
             observer: Observer::new(devices),
             workers: request.workers,
             _scratch: None,
+            named: Vec::new(),
             host: observe::host(),
             facts: TargetFacts {
                 name: request.target.to_string(),
@@ -282,6 +295,7 @@ impl Bench {
             observer: Observer::new(Vec::<String>::new()),
             workers: request.workers,
             _scratch: None,
+            named: Vec::new(),
             host: observe::host(),
             facts: TargetFacts {
                 server: None,
@@ -290,6 +304,17 @@ impl Bench {
                 members: Vec::new(),
             },
             findings: vec![note],
+        })
+    }
+
+    /// What has become of a target whose path leads to something else by now, or to nothing; none if all are there.
+    fn lost(&self) -> Option<String> {
+        self.named.iter().find_map(|(path, identity)| match Identity::at(path) {
+            Some(found) if found == *identity => None,
+            Some(_) => {
+                Some(format!("'{}' is another file or device now than the one that was measured", path.display()))
+            }
+            None => Some(format!("'{}' is there no more", path.display())),
         })
     }
 
@@ -397,6 +422,11 @@ impl Bench {
         }
         sample
     }
+}
+
+/// How a target was named, and what it is.
+fn named(target: &Opened) -> (PathBuf, Identity) {
+    (target.path().to_path_buf(), target.identity())
 }
 
 /// Threads and buffers that this machine could not give would end the program instead of the request.

@@ -5,6 +5,7 @@
 
 use super::output;
 use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
+use crate::engine::opened::Opened;
 use crate::engine::scratch::Scratch;
 use crate::look::{self, Look, trustworthy};
 use crate::model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 /// Looks at targets and tells what would make figures misleading
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files, block devices, or one directory
+    /// Files, block devices, or one directory (makes a file of 64 MiB in it)
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<PathBuf>,
     /// The largest I/O that is to be made
@@ -39,10 +40,13 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         }
         _ => None,
     };
-    let paths = scratch.as_ref().map_or_else(|| args.targets.clone(), |scratch| vec![scratch.path().to_path_buf()]);
+    let members: Vec<Opened> = match &scratch {
+        Some(scratch) => vec![scratch.opened()?],
+        None => args.targets.iter().map(|path| Opened::open(path)).collect::<Result<_, _>>()?,
+    };
     let called = scratch.as_ref().map(Scratch::display_name);
     let request = look::Request {
-        paths: &paths,
+        members: &members,
         called,
         layout: Layout::Concat,
         grain: args.size.0,
@@ -52,7 +56,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     };
     let mut look = look::look(&request)?;
     if scratch.is_none() {
-        look.findings.extend(look::writing(&paths));
+        look.findings.extend(look::writing(&members));
     }
     let text = if args.json { render_json(&look) } else { render_text(&look) };
     output::result(text.trim_end());

@@ -15,7 +15,7 @@ pub use stage::LiveClass;
 
 use crate::clock::{self, Clock};
 use crate::engine::{Engine, Session};
-use crate::model::{Completion, Error, Fault, Kind, Nanos, Point, Slot, Stream, Until};
+use crate::model::{Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until};
 use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Window};
 use crate::workload::{Ops, Share};
 use lane::{Flight, Lane, Shared};
@@ -40,6 +40,13 @@ const WATCH: Nanos = Nanos::from_millis(100);
 /// How long before the next operation of an open loop is due its worker is awake: a sleep ends late by as much on a
 /// machine with nothing else to do.
 const AWAKE: Nanos = Nanos::from_micros(100);
+
+/// After so many failures in a row, without a success, a worker waits before it starts any more: a target that is gone
+/// fails at once, and would keep a CPU busy with failing.
+const FAILURES_IN_A_ROW: usize = 1000;
+
+/// How long it waits, each time.
+const BREATHER: Nanos = Nanos::from_millis(100);
 
 /// What can be seen of a point while it runs.
 pub struct Live<'a> {
@@ -425,12 +432,15 @@ fn drive(
     let stage = &room.stage;
     let mut over: Vec<Completion> = Vec::with_capacity(table.len());
     let (mut outstanding, mut measuring, mut batch, mut first) = (0, false, *BATCH.start(), 0);
+    let (mut failures, mut again) = (0, Nanos(0));
     let alert = stay_alert(room, lanes);
     let mut now = room.clock.now();
     loop {
         let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| leader.tick(now));
         let end = stage.end();
-        if now < end {
+        if now < end && now < again {
+            wake = wake.min(end).min(again);
+        } else if now < end {
             wake = wake.min(end);
             let mut left = batch;
             // Each turn begins with the next lane: or the first would take every batch where all is answered at once.
@@ -458,9 +468,14 @@ fn drive(
             measuring = true;
             lanes.iter_mut().for_each(|lane| lane.measure_from(stage.from()));
         }
+        let any_over = !over.is_empty();
         for Completion { slot, outcome } in over.drain(..) {
+            failures = if outcome == Outcome::Done { 0 } else { failures + 1 };
             let flight = &table[usize::from(slot)];
             lanes[usize::from(flight.lane)].over(slot, flight, now, outcome);
+        }
+        if any_over && failures >= FAILURES_IN_A_ROW {
+            again = now.plus(BREATHER);
         }
         stage.ended(now);
         lanes.iter_mut().for_each(Lane::report);

@@ -11,6 +11,7 @@ pub mod layout;
 pub mod libaio;
 mod mounts;
 pub mod null;
+pub mod opened;
 #[cfg(test)]
 pub(crate) mod place;
 pub mod probe;

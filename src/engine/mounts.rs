@@ -13,6 +13,8 @@ pub(super) struct Mount {
     pub(super) id: u64,
     /// Major and minor number of its files; not those of a block device for btrfs, NFS, tmpfs and their like.
     pub(super) device: (u32, u32),
+    /// The directory of the filesystem that is seen there: `/` but for bind mounts, subvolumes and the like.
+    pub(super) root: PathBuf,
     /// Where.
     pub(super) point: PathBuf,
     /// Its type, such as `ext4`.
@@ -23,11 +25,10 @@ pub(super) struct Mount {
     pub(super) options: String,
 }
 
-/// All that this process sees mounted; nothing if the kernel does not tell.
-pub(super) fn mounts() -> Vec<Mount> {
-    std::fs::read("/proc/self/mountinfo")
-        .map(|text| text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
-        .unwrap_or_default()
+/// All that this process sees mounted.
+pub(super) fn mounts() -> std::io::Result<Vec<Mount>> {
+    let text = std::fs::read("/proc/self/mountinfo")?;
+    Ok(text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
 }
 
 /// The mount that the file of device number `device` at `path` lies in: by its `id` if known, else the longest path
@@ -48,7 +49,8 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let id = text(fields.next()?).parse().ok()?;
     let device = parse_device_number(&text(fields.nth(1)?))?;
-    let point = unescape(fields.nth(1)?);
+    let root = unescape(fields.next()?);
+    let point = unescape(fields.next()?);
     let mut options = text(fields.next()?);
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let filesystem = text(fields.next()?);
@@ -58,7 +60,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
             options = format!("{options},{option}");
         }
     }
-    Some(Mount { id, device, point, filesystem, source, options })
+    Some(Mount { id, device, root, point, filesystem, source, options })
 }
 
 /// `254:0`.
@@ -92,7 +94,7 @@ mod tests {
         let mount =
             parse_line(b"36 35 98:0 /sub /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw,errors=x").unwrap();
         assert_eq!((mount.id, mount.device), (36, (98, 0)));
-        assert_eq!((mount.point, mount.source), ("/mnt/a b".into(), "/dev/root".into()));
+        assert_eq!((mount.root, mount.point, mount.source), ("/sub".into(), "/mnt/a b".into(), "/dev/root".into()));
         assert_eq!((mount.filesystem.as_str(), mount.options.as_str()), ("ext3", "rw,noatime,errors=x"));
         assert_eq!(parse_line(b"22 27 0:21 / /proc rw - proc proc rw").unwrap().filesystem, "proc");
     }

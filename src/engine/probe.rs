@@ -1,151 +1,46 @@
 //! What one file or device is: kind, size, alignment, filesystem, and how much of it was ever written.
 //!
-//! Goes in: a path. Comes out: a [`VolumeMember`] of facts, or the reason why the path cannot be a target. It opens
-//! read-only, reads no data, and changes nothing; asking for extents makes the filesystem write out what it holds back.
+//! Goes in: an open target. Comes out: a [`VolumeMember`] of facts. It reads no data and changes nothing; asking for
+//! extents makes the filesystem write out what it holds back.
 //! The disks below a member are looked up by the observer, not here.
 
 use super::mounts::{Mount, mount_of, mounts};
+use super::opened::{Opened, device_number};
 use crate::model::{Bytes, Error, Extents, FileKind, VolumeMember};
 use rustix::fs::{AtFlags, StatxFlags};
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// Alignment where nothing is known: the smallest sector there is.
 const ALIGNMENT_MIN: u32 = 512;
 
-/// What tells one target from another, under whatever name: hard links and device nodes of one thing are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Identity {
-    /// A file, by the device of its filesystem and its inode number.
-    File(u64, u64),
-    /// A block device, by its number.
-    Device(u64),
-}
-
-/// Tells what the file or device at `path` is.
+/// Tells what the open file or device is.
 ///
 /// # Errors
-/// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block device.
-pub fn probe(path: &Path) -> Result<VolumeMember, Error> {
-    let kind = kind_of(&metadata(path)?, path)?;
-    let file = open(path)?;
-    // Asked again of what was opened: the path may have changed hands in between.
-    let metadata = file.metadata().map_err(|error| refused(path, &error))?;
-    if kind_of(&metadata, path)? != kind {
-        return Err(Error::failed(
-            format!("'{}' was replaced while Rigel looked at it", path.display()),
-            "run it again",
-        ));
-    }
-    match kind {
-        FileKind::File => Ok(probe_file(path, &file, &metadata)),
-        FileKind::Device => probe_device(path, &file, &metadata),
+/// The system does not tell its size or place.
+pub fn probe(target: &Opened) -> Result<VolumeMember, Error> {
+    match target.kind() {
+        FileKind::File => probe_file(target),
+        FileKind::Device => probe_device(target),
     }
 }
 
-/// Which file or device is open in `file`.
-pub(super) fn identity_of_open(file: &File) -> Result<Identity, Error> {
-    let failed =
-        |error: std::io::Error| Error::failed(format!("an open target cannot be asked what it is: {error}"), "");
-    let metadata = file.metadata().map_err(failed)?;
-    let kind = if metadata.file_type().is_block_device() { FileKind::Device } else { FileKind::File };
-    Ok(identity_of(&metadata, kind))
-}
-
-/// What tells the target at `path` from others.
-///
-/// # Errors
-/// As [`probe`].
-pub fn identity(path: &Path) -> Result<Identity, Error> {
-    let metadata = metadata(path)?;
-    kind_of(&metadata, path).map(|kind| identity_of(&metadata, kind))
-}
-
-pub(super) fn identity_of(metadata: &Metadata, kind: FileKind) -> Identity {
-    match kind {
-        FileKind::File => Identity::File(metadata.dev(), metadata.ino()),
-        FileKind::Device => Identity::Device(metadata.rdev()),
-    }
-}
-
-/// The metadata of what `path` leads to, or why there is none.
-pub(super) fn metadata(path: &Path) -> Result<Metadata, Error> {
-    std::fs::metadata(path).map_err(|error| refused(path, &error))
-}
-
-/// A regular file or a block device; everything else is refused by name.
-pub(super) fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
-    let kind = metadata.file_type();
-    let (what, cure) = if kind.is_file() {
-        return Ok(FileKind::File);
-    } else if kind.is_block_device() {
-        return Ok(FileKind::Device);
-    } else if kind.is_dir() {
-        ("a directory", "name a file or a block device, or give the directory where a scratch file is to be made")
-    } else if kind.is_char_device() {
-        ("a character device", "name a file or a block device (`lsblk` lists those)")
-    } else if kind.is_fifo() {
-        ("a pipe", "name a file or a block device")
-    } else {
-        ("a socket", "name a file or a block device")
-    };
-    Err(Error::asked(format!("'{}' is {what}", path.display()), cure))
-}
-
-/// Opens `path` to read. Never waits: a pipe that took the file's place would otherwise hold us for ever.
-pub(super) fn open(path: &Path) -> Result<File, Error> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(|error| refused(path, &error))
-}
-
-/// Why the system would not let us look at `path`, with the cure.
-fn refused(path: &Path, error: &std::io::Error) -> Error {
-    let shown = path.display();
-    match error.kind() {
-        ErrorKind::NotFound => Error::asked(
-            format!("'{shown}' does not exist"),
-            "check the spelling; Rigel makes no files but in a directory",
-        ),
-        ErrorKind::PermissionDenied => Error::asked(
-            format!("'{shown}' may not be read: permission denied"),
-            if rustix::process::geteuid().is_root() {
-                "root is refused as well: allow the device to this container or service \
-                 (docker run --device, DeviceAllow= of systemd), or run outside of it"
-            } else {
-                "run as root, or as a user who may read it and every directory above"
-            },
-        ),
-        ErrorKind::NotADirectory => Error::asked(
-            format!("'{shown}' does not exist: a part of the path is not a directory"),
-            "check the spelling",
-        ),
-        _ => Error::asked(
-            format!("'{shown}' cannot be opened: {error}"),
-            "see whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
-        ),
-    }
-}
-
-fn probe_file(path: &Path, file: &File, metadata: &Metadata) -> VolumeMember {
+fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
+    let (file, metadata) = (target.file(), target.metadata()?);
     let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN | StatxFlags::MNT_ID).ok();
     let given = |flag: StatxFlags| statx.as_ref().filter(|answer| answer.stx_mask & flag.bits() != 0);
     let number = device_number(metadata.dev());
-    let mounts = mounts();
-    let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &place);
+    // Facts are told as far as they are known; the guard is what insists on them.
+    let mounts = mounts().unwrap_or_default();
+    let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &target.place()?);
     let device_number = disk_below(number, mount);
     // 0 and 0 is the kernel's way to say that the file takes no direct I/O: what is left is the device's block.
     let asked_by_kernel = given(StatxFlags::DIOALIGN)
         .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
         .filter(|alignment| *alignment > 0);
-    VolumeMember {
-        path: path.to_path_buf(),
+    Ok(VolumeMember {
+        path: target.path().to_path_buf(),
         kind: FileKind::File,
         bytes: Bytes(metadata.len()),
         inode: metadata.ino(),
@@ -158,15 +53,16 @@ fn probe_file(path: &Path, file: &File, metadata: &Metadata) -> VolumeMember {
         extents: extents(file, metadata.len()),
         device_number,
         devices: Vec::new(),
-    }
+    })
 }
 
-fn probe_device(path: &Path, file: &File, metadata: &Metadata) -> Result<VolumeMember, Error> {
-    let bytes = device_bytes(file)
-        .map_err(|error| Error::failed(format!("the size of '{}' cannot be read: {error}", path.display()), ""))?;
-    let alignment = rustix::fs::ioctl_blksszget(file).unwrap_or(ALIGNMENT_MIN).max(ALIGNMENT_MIN);
+fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
+    let bytes = target.bytes().map_err(|error| {
+        Error::failed(format!("the size of '{}' cannot be read: {error}", target.path().display()), "")
+    })?;
+    let alignment = rustix::fs::ioctl_blksszget(target.file()).unwrap_or(ALIGNMENT_MIN).max(ALIGNMENT_MIN);
     Ok(VolumeMember {
-        path: path.to_path_buf(),
+        path: target.path().to_path_buf(),
         kind: FileKind::Device,
         bytes: Bytes(bytes),
         inode: 0,
@@ -174,14 +70,9 @@ fn probe_device(path: &Path, file: &File, metadata: &Metadata) -> Result<VolumeM
         filesystem: None,
         mount_options: None,
         extents: None,
-        device_number: Some(device_number(metadata.rdev())),
+        device_number: Some(device_number(target.metadata()?.rdev())),
         devices: Vec::new(),
     })
-}
-
-/// Major and minor.
-pub(super) fn device_number(number: u64) -> (u32, u32) {
-    (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
 /// The block device that a filesystem with files of `number` is on. btrfs and others make up a number of their own, of
@@ -200,16 +91,6 @@ fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
     ["queue", "../queue"].iter().find_map(|queue| {
         std::fs::read_to_string(format!("{device}/{queue}/logical_block_size")).ok()?.trim().parse().ok()
     })
-}
-
-/// Size of an open block device.
-pub(super) fn device_bytes(file: &File) -> std::io::Result<u64> {
-    // BLKGETSIZE64 = _IOR(0x12, 114, size_t).
-    const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
-    let mut bytes = 0u64;
-    // SAFETY: the request writes 8 bytes to the address it is given.
-    let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), BLKGETSIZE64 as _, &raw mut bytes) };
-    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(bytes) }
 }
 
 /// How many extents one call asks for: 56 bytes each.
@@ -313,13 +194,18 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    fn probe(path: &Path) -> VolumeMember {
+        super::probe(&Opened::open(path).unwrap()).unwrap()
+    }
 
     #[test]
     fn a_file_is_told_with_its_size_and_what_was_written_of_it() {
         let place = Place::new("probe-file");
         let path = place.0.join("file");
         File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();
-        let member = probe(&path).unwrap();
+        let member = probe(&path);
         assert_eq!((member.kind, member.bytes), (FileKind::File, Bytes(1 << 20)));
         assert!(member.alignment >= 512 && member.alignment.is_power_of_two(), "{member:?}");
         assert!(member.filesystem.is_some() && member.mount_options.is_some(), "{member:?}");
@@ -339,7 +225,7 @@ mod tests {
         for block in 0..blocks {
             file.write_all_at(&[1; 4096], block << 16).unwrap();
         }
-        if let Some(extents) = probe(&path).unwrap().extents {
+        if let Some(extents) = probe(&path).extents {
             assert_eq!(extents.written.0, blocks * 4096, "{extents:?}");
             assert_eq!(extents.holes.0, blocks * (65536 - 4096), "{extents:?}");
             assert_eq!(extents.count, blocks);
@@ -355,47 +241,9 @@ mod tests {
             return;
         }
         file.write_all_at(&[1; 8192], 0).unwrap();
-        if let Some(extents) = probe(&path).unwrap().extents {
+        if let Some(extents) = probe(&path).extents {
             assert_eq!((extents.written.0, extents.unwritten.0, extents.holes.0), (8192, (1 << 20) - 8192, 0));
         }
-    }
-
-    #[test]
-    fn what_cannot_be_a_target_is_refused_by_name() {
-        let place = Place::new("probe-refused");
-        let pipe = place.0.join("pipe");
-        let pipe_made = rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-            0,
-        );
-        pipe_made.unwrap();
-        let cases = [
-            (place.0.clone(), "a directory"),
-            (pipe, "a pipe"),
-            ("/dev/null".into(), "a character device"),
-            (place.0.join("absent"), "does not exist"),
-            ("/dev/null/x".into(), "not a directory"),
-        ];
-        for (path, words) in cases {
-            let error = probe(&path).unwrap_err();
-            assert_eq!(error.exit_status(), 2, "{error}");
-            let text = error.to_string();
-            assert!(text.contains(words) && text.contains(path.to_str().unwrap()) && text.contains("cure:"), "{text}");
-        }
-    }
-
-    #[test]
-    fn two_names_of_one_file_are_one_target() {
-        let place = Place::new("probe-names");
-        let (one, two, other) = (place.0.join("one"), place.0.join("two"), place.0.join("other"));
-        File::create(&one).unwrap();
-        File::create(&other).unwrap();
-        std::fs::hard_link(&one, &two).unwrap();
-        assert_eq!(identity(&one).unwrap(), identity(&two).unwrap());
-        assert_ne!(identity(&one).unwrap(), identity(&other).unwrap());
     }
 
     proptest! {

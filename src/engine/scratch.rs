@@ -5,15 +5,16 @@
 //! behind however the process ends. It never touches a file that was there before.
 
 use super::buffers::Buffers;
-use super::guard;
+use super::guard::{self, Permit};
+use super::opened::{Opened, by_number};
 use crate::clock;
-use crate::model::{Bytes, Error, GIB, MIB};
+use crate::model::{Bytes, Error, FileKind, GIB, MIB};
 use crate::workload::content;
 use crate::workload::rng::Rng;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Below this, a cache in the device holds all of it.
@@ -29,8 +30,7 @@ const GRAIN: u64 = 4096;
 #[derive(Debug)]
 pub struct Scratch {
     /// Keeps a file without a name alive.
-    _made: Made,
-    path: PathBuf,
+    made: Made,
     bytes: Bytes,
     name: String,
 }
@@ -64,19 +64,29 @@ impl Scratch {
         let mut made = Made::new(directory, &name, keep)?;
         fill(&made.file, bytes, &name, progress)?;
         guard::mark(&made.file);
-        let path = made.settle(&name, keep)?;
+        made.settle(&name, keep)?;
         let name = if keep {
             name.display().to_string()
         } else {
             format!("a scratch file of {bytes} in {}", directory.display())
         };
-        Ok(Self { _made: made, path, bytes, name })
+        Ok(Self { made, bytes, name })
     }
 
-    /// Where it can be opened, as long as this value lives.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file, opened to look at and to measure.
+    ///
+    /// # Errors
+    /// The system does not open it once more.
+    pub fn opened(&self) -> Result<Opened, Error> {
+        Opened::through(&self.made.file, Path::new(&self.name))
+    }
+
+    /// Leave to write to it, which needs no judging: no path was walked since it was made.
+    ///
+    /// # Errors
+    /// As [`Scratch::opened`].
+    pub fn permit(&self) -> Result<Permit, Error> {
+        self.opened().map(Permit::of_own)
     }
 
     /// Its size.
@@ -117,18 +127,13 @@ impl Made {
         Ok(made)
     }
 
-    /// Gives the filled file its name if it is to be kept; returns where it can be opened from now on.
-    fn settle(&mut self, name: &Path, keep: bool) -> Result<PathBuf, Error> {
-        // By its number even if it has a name: a name can be led elsewhere before it is opened.
-        let by_number = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
-        if !keep {
-            return Ok(by_number);
-        }
-        if self.named.take().is_none() {
-            rustix::fs::linkat(CWD, &by_number, CWD, name, AtFlags::SYMLINK_FOLLOW)
+    /// Gives the filled file its name if it is to be kept.
+    fn settle(&mut self, name: &Path, keep: bool) -> Result<(), Error> {
+        if keep && self.named.take().is_none() {
+            rustix::fs::linkat(CWD, by_number(&self.file), CWD, name, AtFlags::SYMLINK_FOLLOW)
                 .map_err(|error| refused(name, &error.into()))?;
         }
-        Ok(by_number)
+        Ok(())
     }
 }
 
@@ -152,10 +157,50 @@ fn free_space(directory: &Path) -> Result<u64, Error> {
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
+/// What may be taken of free space: others write to the filesystem as well, and a full one fails them. A twentieth
+/// stays free, or 64 MiB.
+fn room(free: u64) -> u64 {
+    free - (free / 20).max(BYTES_MIN).min(free)
+}
+
+/// Refuses writes to `targets` whose holes would take more of their filesystem than may be taken of it.
+///
+/// # Errors
+/// They would, or the system does not tell.
+pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
+    let mut holes: BTreeMap<u64, (u64, &Opened)> = BTreeMap::new();
+    for target in targets.iter().filter(|target| target.kind() == FileKind::File) {
+        let facts = target.metadata()?;
+        // In 512 bytes, whatever the block size.
+        let hole = facts.len().saturating_sub(facts.blocks().saturating_mul(512));
+        holes.entry(facts.dev()).or_insert((0, target)).0 += hole;
+    }
+    for (holes, target) in holes.into_values() {
+        let facts = rustix::fs::fstatvfs(target.file()).map_err(|error| {
+            let what = format!("how much room is left beside '{}' cannot be read: {error}", target.path().display());
+            Error::failed(what, "name a file that is wholly written")
+        })?;
+        let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+        if holes > room(free) {
+            return Err(Error::asked(
+                format!(
+                    "writing to '{}' would fill its filesystem: {} of what is to be written have no blocks yet, {} are \
+                     free, of which {} may be used",
+                    target.path().display(),
+                    Bytes(holes),
+                    Bytes(free),
+                    Bytes(room(free))
+                ),
+                "name a smaller file or one that is wholly written, or make room",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The size of the file: as asked, or by the free space. What is wrong and its cure otherwise.
 fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
-    // Others write to the filesystem as well, and a full one fails them: a twentieth stays free, or 64 MiB.
-    let room = free - (free / 20).max(BYTES_MIN).min(free);
+    let room = room(free);
     let Some(asked) = asked else {
         let bytes = BYTES_DEFAULT.min(free / 4) / MIB * MIB;
         return if bytes < BYTES_MIN {
@@ -237,13 +282,13 @@ mod tests {
         let scratch = Scratch::make(&place.0, SMALL, false, &mut progress).unwrap();
         assert_eq!(told.last(), SMALL.as_ref());
         assert_eq!(place.entries(), 0);
-        let member = probe(scratch.path()).unwrap();
+        let member = probe(&scratch.opened().unwrap()).unwrap();
         assert_eq!(member.bytes, Bytes(BYTES_MIN));
         if let Some(extents) = member.extents {
             assert_eq!((extents.written, extents.unwritten, extents.holes), (Bytes(BYTES_MIN), Bytes(0), Bytes(0)));
         }
         let mut block = [0; 4096];
-        File::open(scratch.path()).unwrap().read_exact_at(&mut block, BYTES_MIN - 4096).unwrap();
+        scratch.made.file.read_exact_at(&mut block, BYTES_MIN - 4096).unwrap();
         let different: std::collections::BTreeSet<_> = block.into_iter().collect();
         assert!(different.len() > 200, "the last block holds no random data");
     }

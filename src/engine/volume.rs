@@ -1,54 +1,44 @@
 //! Open files that together form one volume.
 
+use super::guard::{self, Permit};
 use super::layout::VolumeMap;
-use super::probe::{Identity, identity_of_open};
-use crate::model::Error;
+use super::opened::Opened;
+use crate::model::{Error, FileKind};
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
 
 /// The files of a volume, open, and the arithmetic that finds a byte in them.
 #[derive(Debug)]
 pub struct Volume {
     files: Vec<File>,
     map: VolumeMap,
-    access: Access,
-}
-
-/// How a volume is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// For writing too. Without it the kernel itself refuses every write.
-    pub write: bool,
-    /// Past the page cache (`O_DIRECT`).
-    pub direct: bool,
+    direct: bool,
+    writable: bool,
+    /// By file: Rigel made it, and says so again when it has written to it.
+    ours: Vec<bool>,
 }
 
 impl Volume {
-    /// Opens `members`, which `map` describes.
+    /// Opens `members`, which `map` describes, so that the kernel itself refuses every write; `direct` = past the page
+    /// cache (`O_DIRECT`).
     ///
     /// # Errors
     /// One of them cannot be opened in this way.
-    pub fn open(members: &[PathBuf], map: VolumeMap, access: Access) -> Result<Self, Error> {
-        let files = members.iter().map(|path| open_file(path, access)).collect::<Result<_, _>>()?;
-        Ok(Self { files, map, access })
+    pub fn to_read(members: &[Opened], map: VolumeMap, direct: bool) -> Result<Self, Error> {
+        let open = |member: &Opened| open(member, false, direct);
+        let files = members.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { files, map, direct, writable: false, ours: Vec::new() })
     }
 
-    /// Refuses files that are not those in `judged`, in the same order: a path may have been led elsewhere between the
-    /// guard's look and the opening.
+    /// Opens `members` for writing too. There is no other way to one that writes: the guard has judged every member,
+    /// and what is opened is what it has judged.
     ///
     /// # Errors
-    /// One of them is another file or device.
-    pub fn refuse_exchanged(&self, judged: &[Identity]) -> Result<(), Error> {
-        for (file, judged) in self.files.iter().zip(judged) {
-            if identity_of_open(file)? != *judged {
-                return Err(Error::asked(
-                    "a target was exchanged for another file while Rigel looked at it; nothing was written",
-                    "run it again, and leave the target alone meanwhile",
-                ));
-            }
-        }
-        Ok(())
+    /// One of them cannot be opened in this way.
+    pub fn to_write(members: &[Permit], map: VolumeMap, direct: bool) -> Result<Self, Error> {
+        let open = |member: &Permit| open(member.target(), true, direct);
+        let files = members.iter().map(open).collect::<Result<_, _>>()?;
+        let ours = members.iter().map(Permit::is_ours).collect();
+        Ok(Self { files, map, direct, writable: true, ours })
     }
 
     /// Bytes of the volume.
@@ -60,13 +50,13 @@ impl Volume {
     /// True if I/O goes past the page cache.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.access.direct
+        self.direct
     }
 
     /// True if it was opened for writing too.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.access.write
+        self.writable
     }
 
     /// The files, in the order of the volume.
@@ -83,17 +73,21 @@ impl Volume {
     }
 }
 
-fn open_file(path: &Path, access: Access) -> Result<File, Error> {
-    let direct = if access.direct { libc::O_DIRECT } else { 0 };
+impl Drop for Volume {
+    fn drop(&mut self) {
+        self.files.iter().zip(&self.ours).filter(|(_, ours)| **ours).for_each(|(file, _)| guard::mark(file));
+    }
+}
+
+fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
     // A device that is to be written is held exclusively: from here on nobody can mount it.
-    let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
-    let exclusive = if access.write && is_device { libc::O_EXCL } else { 0 };
-    let open =
-        |flags| OpenOptions::new().read(true).write(access.write).custom_flags(direct | exclusive | flags).open(path);
+    let exclusive = if write && target.kind() == FileKind::Device { libc::O_EXCL } else { 0 };
+    let flags = exclusive | if direct { libc::O_DIRECT } else { 0 };
+    let open = |more| target.reopen(OpenOptions::new().read(true).write(write), flags | more);
     // Without the time of last access: reading must not write. Only the owner may ask for that, so others go without.
     open(libc::O_NOATIME).or_else(|_| open(0)).map_err(|error| {
         let (how, cure) = match error.raw_os_error() {
-            Some(libc::EINVAL) if access.direct => (
+            Some(libc::EINVAL) if direct => (
                 " for direct I/O",
                 "its filesystem has no direct I/O: name a file on another, or measure the page cache with --buffered",
             ),
@@ -101,6 +95,6 @@ fn open_file(path: &Path, access: Access) -> Result<File, Error> {
             Some(libc::EBUSY) => ("", "somebody took it for his own just now (mounted it, for one): name another"),
             _ => ("", ""),
         };
-        Error::failed(format!("cannot open '{}'{how}: {error}", path.display()), cure)
+        Error::failed(format!("cannot open '{}'{how}: {error}", target.path().display()), cure)
     })
 }

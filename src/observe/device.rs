@@ -1,9 +1,10 @@
 //! The disks below a device number, and the settings of their queues.
 
-use super::{read, read_number};
+use super::read_number;
+use super::stack::{Node, Sys};
 use crate::model::{BlockDevice, Bytes};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Stacks of devices are a handful deep; past this, something points at itself.
 const DEPTH_MAX: usize = 16;
@@ -25,19 +26,16 @@ pub fn devices_of(path: &Path) -> Vec<String> {
     devices(number).into_iter().take(1).map(|device| device.name).collect()
 }
 
-fn descend((major, minor): (u32, u32), found: &mut Vec<BlockDevice>, depth: usize) {
-    let Ok(directory) = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else { return };
-    let disk = whole_disk(directory);
-    let device = block_device(&disk);
-    if depth == DEPTH_MAX || found.iter().any(|known| known.name == device.name) {
+fn descend(number: (u32, u32), found: &mut Vec<BlockDevice>, depth: usize) {
+    let Ok(node) = Sys::default().node(number) else { return };
+    let disk = node.disk().unwrap_or(node);
+    if depth == DEPTH_MAX || found.iter().any(|known| known.name == disk.name) {
         return;
     }
-    found.push(device);
-    let slaves = std::fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten();
-    let mut below: Vec<_> = slaves.filter_map(|slave| parse_number(&read(slave.path().join("dev"))?)).collect();
-    below.sort_unstable();
+    found.push(block_device(&disk));
+    let mut below: Vec<_> = disk.slaves().into_iter().map(|slave| slave.number).collect();
     // A loop device has no slaves; the device that its file lies on is found by the file.
-    let backing = read(disk.join("loop/backing_file")).and_then(|file| std::fs::metadata(file).ok());
+    let backing = disk.backing_file().and_then(|file| std::fs::metadata(file).ok());
     below.extend(backing.map(|file| {
         let device = if file.rdev() == 0 { file.dev() } else { file.rdev() };
         (rustix::fs::major(device), rustix::fs::minor(device))
@@ -47,28 +45,21 @@ fn descend((major, minor): (u32, u32), found: &mut Vec<BlockDevice>, depth: usiz
     }
 }
 
-/// The directory of the disk that the device in `directory` is a partition of, or `directory` itself.
-fn whole_disk(directory: PathBuf) -> PathBuf {
-    match directory.parent() {
-        Some(parent) if directory.join("partition").exists() => parent.to_path_buf(),
-        _ => directory,
-    }
-}
-
-fn block_device(directory: &Path) -> BlockDevice {
-    let queue = directory.join("queue");
+fn block_device(disk: &Node) -> BlockDevice {
+    let queue = disk.directory().join("queue");
     let number = |name: &str| read_number(queue.join(name)).unwrap_or_default();
-    let flag = |name: &str| read(queue.join(name)).is_some_and(|value| value != "0");
+    let text = |name: &str| disk.text(&format!("queue/{name}"));
+    let flag = |name: &str| text(name).is_some_and(|value| value != "0");
     // SCSI and NVMe tell a model; virtio only a serial number, device mapper the name it was given, loop its file.
-    let model = ["device/model", "dm/name", "loop/backing_file"].iter().find_map(|name| read(directory.join(name)));
+    let model = ["device/model", "dm/name", "loop/backing_file"].iter().find_map(|file| disk.text(file));
     BlockDevice {
-        name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: disk.name.clone(),
         model,
         // The kernel counts in 512 bytes here whatever the block size.
-        bytes: Bytes(read_number::<u64>(directory.join("size")).unwrap_or_default().saturating_mul(512)),
+        bytes: Bytes(read_number::<u64>(disk.directory().join("size")).unwrap_or_default().saturating_mul(512)),
         rotational: flag("rotational"),
-        scheduler: read(queue.join("scheduler")).map(|text| parse_scheduler(&text)).unwrap_or_default(),
-        write_cache: read(queue.join("write_cache")).unwrap_or_default(),
+        scheduler: text("scheduler").map(|text| parse_scheduler(&text)).unwrap_or_default(),
+        write_cache: text("write_cache").unwrap_or_default(),
         logical_block: number("logical_block_size"),
         physical_block: number("physical_block_size"),
         requests: number("nr_requests"),
@@ -76,12 +67,6 @@ fn block_device(directory: &Path) -> BlockDevice {
         nomerges: number("nomerges"),
         poll: flag("io_poll"),
     }
-}
-
-/// `254:0`.
-fn parse_number(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The one in force of `none [mq-deadline] kyber`; devices without a queue of their own just say `none`.
@@ -92,6 +77,7 @@ fn parse_scheduler(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stack::parse_number;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,13 +1,14 @@
 //! Facts and counters of the host: what the machine is, what the disks are, what they are doing.
 //!
 //! Goes in: /proc, /sys and a device number. Comes out: [`Host`](crate::model::Host), block devices and
-//! [`Sample`](crate::model::Sample)s. It never fails a run: what cannot be read is left at its default. It writes
-//! nothing and opens no target.
+//! [`Sample`](crate::model::Sample)s. It never fails a run: what cannot be read is left at its default, but for how
+//! devices stand on each other, which the guard insists on. It writes nothing and opens no target.
 
 mod device;
 mod host;
 mod process;
 mod sample;
+pub mod stack;
 
 pub use device::{devices, devices_of};
 pub use host::host;

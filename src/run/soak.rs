@@ -1,15 +1,16 @@
 //! The conductor of a soak: round after round on a timetable, each in the journal before the next one begins.
 //!
 //! It outlives what ends other runs. A session that broke ends its round, and the target is made ready anew for the
-//! next one; a target that is not there makes a round that could not be measured; a journal that cannot be written
-//! holds rounds back until it can. Nothing is kept of a round that is in the journal, so its memory does not grow.
+//! next one; so it is if all operations of a round failed, or the target's path leads elsewhere by then. A target that
+//! is not there makes a round that could not be measured; a journal that cannot be written holds rounds back until it
+//! can. Nothing is kept of a round that is in the journal, so its memory does not grow.
 
 use super::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
 use crate::model::{Error, Moment, Nanos, Point};
 use crate::plan::SoakRequest;
 use crate::record::journal::Journal;
-use crate::record::{End, PointRecord};
+use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,10 +67,13 @@ impl Soak<'_> {
                 number += 1;
                 continue;
             }
-            let Some(record) = self.round(&mut bench, again, &time, (number, late), stop, listen) else {
+            let Some(mut record) = self.round(&mut bench, again, &time, (number, late), stop, listen) else {
                 number += 1;
                 continue;
             };
+            if let Some(why) = bench.as_ref().and_then(|bench| what_broke(bench, &record)) {
+                record.end = End::Broken(why);
+            }
             if matches!(record.end, End::Broken(_)) && !time.is_virtual() {
                 bench = None;
             }
@@ -124,6 +128,17 @@ impl Soak<'_> {
         record.started = started.to_string();
         Some(record)
     }
+}
+
+/// Why a round that came to its end says nothing of the target: it is gone, or answered nothing but errors.
+fn what_broke(bench: &Bench, record: &PointRecord) -> Option<String> {
+    if record.end != End::Complete {
+        return None;
+    }
+    let mut total = Window::default();
+    record.streams.iter().for_each(|stream| total.merge(&stream.total()));
+    let all_failed = || format!("all {} operations failed", total.failures());
+    bench.lost().or_else(|| (total.done == 0 && total.failures() > 0).then(all_failed))
 }
 
 /// The record of a round in which nothing could be measured.

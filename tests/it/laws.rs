@@ -264,3 +264,23 @@ fn an_open_loop_tells_its_own_delay_from_the_targets() {
     assert_eq!((delay.max, delay.histogram.count() > 100), (0, true));
     assert!(simulate("1,10ms,fixed", &closed(8, 5)).streams[0].delay.is_none());
 }
+
+#[test]
+fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for() {
+    for load in [closed(8, 10), open(50_000.0, Arrivals::Poisson, 8, 10)] {
+        let record = simulate("8,100us,fixed,errors=100%", &load);
+        let stream = small(&record);
+        let total = stream.total();
+        // A thousand in a row, and then at most a batch of 32 every 100 ms.
+        assert!(total.done == 0 && (1000..1000 + 110 * 32).contains(&total.failures()), "{}", total.failures());
+        assert_eq!(record.end, End::Complete);
+        if let Load::Open { rate, .. } = load.streams[0].load {
+            let offered = (total.failures() + stream.unserved.iter().sum::<u64>()) as f64;
+            assert_close(offered, rate * 10.0, 0.01, "offered = done + failed + unserved");
+        }
+    }
+    // Half of them failing is no reason to wait: a thousand in a row do not come.
+    let record = simulate("8,100us,fixed,errors=50%", &closed(8, 10));
+    let total = small(&record).total();
+    assert_close((total.done + total.failures()) as f64, 8e5, 0.001, "operations in ten seconds");
+}

@@ -16,8 +16,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("record", &["model"]),
     ("observe", &["model", "clock"]),
     ("server", &["model", "clock"]),
-    // Of `workload` an engine needs the generator of random numbers and what is written, never the mix.
-    ("engine", &["model", "clock", "workload"]),
+    // Of `workload` an engine needs the generator of random numbers and what is written, never the mix; of `observe` the
+    // guard needs how devices stand on each other.
+    ("engine", &["model", "clock", "workload", "observe"]),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
     ("import", &["model", "record"]),
     ("analyse", &["model", "record"]),

@@ -3,14 +3,15 @@
 use crate::common::{self, Missing, Scratch, scratch_file};
 use rigel::clock::Clock;
 use rigel::drive::Terms;
-use rigel::engine::Engine;
 use rigel::engine::layout::VolumeMap;
 use rigel::engine::libaio::Libaio;
 use rigel::engine::null::Null;
+use rigel::engine::opened::Opened;
 use rigel::engine::psync::Psync;
 use rigel::engine::sim::Sim;
 use rigel::engine::uring::Uring;
-use rigel::engine::volume::{Access, Volume};
+use rigel::engine::volume::Volume;
+use rigel::engine::{Engine, guard};
 use rigel::model::{
     Cause, Completion, Coordinates, Kind, Layout, Load, Mix, Nanos, Op, Outcome, Pattern, Point, Ratio, Slot, Stream,
     Until, WarmUp,
@@ -24,10 +25,23 @@ const BLOCK: u32 = 8192;
 const BLOCKS: u64 = 2048;
 const SLOTS: usize = 32;
 
+/// How a volume is opened.
+#[derive(Clone, Copy)]
+struct Access {
+    write: bool,
+    direct: bool,
+}
+
 fn volume(files: &[&Scratch], access: Access) -> Volume {
-    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
     let map = VolumeMap::new(&vec![BLOCKS * u64::from(BLOCK); files.len()], Layout::Concat, BLOCK.into()).unwrap();
-    Volume::open(&paths, map, access).unwrap()
+    let members: Vec<_> = files.iter().map(|file| Opened::open(&file.path).unwrap()).collect();
+    if access.write {
+        let destroy: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+        let permits: Vec<_> = members.into_iter().map(|member| guard::permit(member, &destroy).unwrap()).collect();
+        Volume::to_write(&permits, map, access.direct).unwrap()
+    } else {
+        Volume::to_read(&members, map, access.direct).unwrap()
+    }
 }
 
 /// Every engine that works on files, on the same files.
@@ -272,6 +286,17 @@ fn a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before() {
 }
 
 #[test]
+fn a_scan_reads() {
+    let file = scratch_file("contract-scan", BLOCKS * u64::from(BLOCK));
+    let before = std::fs::read(&file.path).unwrap();
+    for engine in file_engines(&[&file], WRITE) {
+        let over = execute(engine.as_ref(), &[op(Kind::Scan, 1)]);
+        assert_eq!(over[0].outcome, Outcome::Done, "{}", engine.name());
+    }
+    assert!(std::fs::read(&file.path).unwrap() == before, "a scan has written");
+}
+
+#[test]
 fn an_engine_says_what_it_is() {
     let file = scratch_file("contract-about", BLOCKS * u64::from(BLOCK));
     for engine in engines(&file) {
@@ -279,16 +304,6 @@ fn an_engine_says_what_it_is() {
         assert!(engine.usable() >= BLOCKS * u64::from(BLOCK), "{}", engine.name());
         assert!(engine.slots_max() > 0);
     }
-}
-
-#[test]
-fn a_file_that_was_exchanged_after_the_guard_judged_it_is_not_written() {
-    let judged = scratch_file("exchanged-judged", BLOCKS * u64::from(BLOCK));
-    let other = scratch_file("exchanged-other", BLOCKS * u64::from(BLOCK));
-    let identity = rigel::engine::guard::permit_write(&judged.path, std::slice::from_ref(&judged.path)).unwrap();
-    assert_eq!(volume(&[&judged], WRITE).refuse_exchanged(&[identity]), Ok(()));
-    let error = volume(&[&other], WRITE).refuse_exchanged(&[identity]).unwrap_err();
-    assert!(error.exit_status() == 2 && error.to_string().contains("exchanged"), "{error}");
 }
 
 /// Makes `io_uring_setup` fail with EPERM in this process, as containers do, by a seccomp filter.

@@ -7,9 +7,10 @@
 //! A new refusal of the guard comes with a test here.
 
 use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
-use rigel::engine::guard::permit_write;
+use rigel::engine::guard;
+use rigel::engine::opened::Opened;
 use rigel::engine::scratch::Scratch;
-use rigel::model::{Bytes, MIB};
+use rigel::model::{Bytes, Error, MIB};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,10 @@ impl Drop for Holder {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
+    guard::permit(Opened::open(path)?, destroy).map(drop)
 }
 
 /// The guard must refuse `path` although it was named twice, name it, use these words, and offer a cure.
@@ -98,7 +103,7 @@ fn a_file_of_random_bytes_is_permitted_when_named_twice() {
 fn what_rigel_made_itself_needs_no_second_naming() {
     let place = Place::new("scratch");
     let scratch = Scratch::make(&place.0, Some(Bytes(SIZE)), false, &mut |_, _| true).unwrap();
-    permitted(scratch.path(), &[]);
+    guard::permit(scratch.opened().unwrap(), &[]).unwrap();
     drop(scratch);
     let kept = Scratch::make(&place.0, Some(Bytes(SIZE)), true, &mut |_, _| true).unwrap();
     let path = PathBuf::from(kept.display_name());

@@ -7,6 +7,7 @@ mod common;
 
 mod engines;
 mod guard;
+mod guard_attacks;
 mod interrupt;
 mod live;
 mod serve;

@@ -322,3 +322,47 @@ fn while_it_runs_a_report_can_be_made_and_ctrl_c_keeps_what_there_is() {
     assert!(run.points.iter().all(|record| matches!(record.end, End::Complete | End::Stopped)));
     assert!(common::entries(&place.0.join("storage")).is_empty(), "{}", text(&place.0));
 }
+
+/// A soak on a file; its child, and what its journal holds so far.
+fn soak_on(place: &Place, file: &Path) -> (std::process::Child, impl Fn() -> Vec<PointRecord>) {
+    let line = format!("soak {} --work 20ops --every 1s --for 1h --no-progress --out run", text(file));
+    let child = rigel(place, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = place.0.join("run/journal.jsonl");
+    (child, move || journal::read(&path).map_or_else(|_| Vec::new(), |run| run.points))
+}
+
+fn is_broken_by(record: &PointRecord, words: &str) -> bool {
+    matches!(&record.end, End::Broken(why) if why.contains(words))
+}
+
+#[test]
+fn a_soak_notices_that_its_file_was_replaced_and_takes_it_up_again_when_it_is_back() {
+    let place = Place::new("soak-replaced");
+    let file = common::scratch_file("soak-replaced", 1 << 20);
+    let other = common::scratch_file("soak-replacement", 1 << 20);
+    let aside = place.0.join("aside");
+    let (mut child, rounds) = soak_on(&place, &file.path);
+    wait_until("a round is done", || rounds().last().is_some_and(|record| record.end == End::Complete));
+    // In one step: there is no moment at which nothing is there.
+    std::fs::hard_link(&file.path, &aside).unwrap();
+    std::fs::rename(&other.path, &file.path).unwrap();
+    wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "another file")));
+    wait_until("it is not measured", || rounds().last().is_some_and(|record| is_broken_by(record, "cannot go on")));
+    std::fs::rename(&aside, &file.path).unwrap();
+    wait_until("it goes on", || rounds().last().is_some_and(|record| record.end == End::Complete));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_round_in_which_every_operation_failed_is_broken() {
+    let place = Place::new("soak-emptied");
+    let file = common::scratch_file("soak-emptied", 1 << 20);
+    let (mut child, rounds) = soak_on(&place, &file.path);
+    wait_until("a round is done", || rounds().last().is_some_and(|record| record.end == End::Complete));
+    std::fs::File::options().write(true).open(&file.path).unwrap().set_len(0).unwrap();
+    wait_until("a round breaks", || rounds().iter().any(|record| is_broken_by(record, "operations failed")));
+    wait_until("the target is looked at", || rounds().last().is_some_and(|record| is_broken_by(record, "is empty")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

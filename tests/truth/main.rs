@@ -27,9 +27,10 @@ use rigel::drive::Terms;
 use rigel::engine::Engine;
 use rigel::engine::layout::VolumeMap;
 use rigel::engine::libaio::Libaio;
+use rigel::engine::opened::Opened;
 use rigel::engine::psync::Psync;
 use rigel::engine::uring::Uring;
-use rigel::engine::volume::{Access, Volume};
+use rigel::engine::volume::Volume;
 use rigel::model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
 use rigel::record::PointRecord;
 use serde_json::Value;
@@ -49,7 +50,8 @@ fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32
     };
     let sizes: Vec<u64> = paths.iter().map(size).collect();
     let map = VolumeMap::new(&sizes, layout, length.into()).unwrap();
-    let volume = Volume::open(paths, map, Access { write: false, direct: true }).unwrap();
+    let members: Vec<_> = paths.iter().map(|path| Opened::open(path).unwrap()).collect();
+    let volume = Volume::to_read(&members, map, true).unwrap();
     match name {
         "psync" => Box::new(Psync::new(Clock::real(), volume)),
         "libaio" => Box::new(Libaio::new(Clock::real(), volume)),

@@ -1,0 +1,388 @@
+//! What shares the target's bytes: its partitions, its disk, what is built on it, what it stands on, and what else
+//! stands on that.
+//!
+//! Goes in: an open target. Comes out: a [`Family`], each of whose members is asked whether somebody uses it. A device
+//! is followed down to the files and devices that it stands on, and from those up again to whatever else stands on
+//! them. It ends at files: the filesystem that a file lies in is in use, and is not overwritten.
+
+use crate::engine::opened::{Identity, Opened, device_number};
+use crate::model::{Error, FileKind};
+use crate::observe::stack::{Node, Sys};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How a file or device stands to the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Itself,
+    /// The disk that the target is a partition of.
+    Disk,
+    /// A partition of the target.
+    Partition,
+    /// Something that is built on one of the others.
+    Holder,
+    /// What the target is built of.
+    Below,
+    /// Another way to bytes of the target: it stands on the same file or device, or leads to the same disk.
+    Twin,
+}
+
+/// A file or device that is lost if the target is overwritten, or that shares the target's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Relative {
+    pub(super) identity: Identity,
+    /// `sda1`; of a file, its path.
+    pub(super) name: String,
+    /// `dm-3 (LVM volume vg-data)`, where more is known than the name.
+    pub(super) description: String,
+    pub(super) relation: Relation,
+    /// It is built on the target's bytes, and so in use however it looks: what it is built on.
+    pub(super) built_on: Option<String>,
+}
+
+impl Relative {
+    /// `is` of the target itself, or of the relative: "is mounted", "has a partition sda1 that is mounted".
+    pub(super) fn is(&self, verb: &str) -> String {
+        match self.relation {
+            Relation::Itself => verb.into(),
+            Relation::Disk => format!("is a partition of {}, which {verb}", self.name),
+            Relation::Partition => format!("has a partition, {}, that {verb}", self.name),
+            Relation::Holder => format!("is part of {}, which {verb}", self.description),
+            Relation::Below => format!("stands on {}, which {verb}", self.description),
+            Relation::Twin => format!("shares its bytes with {}, which {verb}", self.description),
+        }
+    }
+
+    /// Others may well read what lies above or below the target; whoever may write there writes to the same bytes.
+    pub(super) fn is_shared_with_readers(&self) -> bool {
+        match (self.relation, self.identity) {
+            (Relation::Disk, _) | (Relation::Below, Identity::Device(_)) => true,
+            (Relation::Below, Identity::File(..)) => false,
+            (Relation::Itself | Relation::Partition | Relation::Holder | Relation::Twin, _) => false,
+        }
+    }
+}
+
+/// A loop device and what it stands on.
+struct Loop {
+    node: Node,
+    path: PathBuf,
+    backing: Option<Identity>,
+}
+
+impl Loop {
+    fn of(node: Node) -> Option<Self> {
+        let path = node.backing_file()?;
+        let backing = backing_by_kernel(&node).or_else(|| Identity::at(&path));
+        // One that was detached meanwhile stands on nothing.
+        let is_there = backing.is_some() || node.backing_file().is_some();
+        is_there.then_some(Self { node, path, backing })
+    }
+}
+
+/// What a loop device stands on as the kernel knows it, whatever became of the path; for those who may open the device.
+fn backing_by_kernel(node: &Node) -> Option<Identity> {
+    // struct loop_info64 begins with the device of the file, its inode and, of a device, its own number.
+    const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
+    let device = Opened::open(&Path::new("/dev").join(&node.name)).ok()?;
+    if device.identity() != Identity::of_device(node.number) {
+        return None;
+    }
+    let mut info = [0u64; 29];
+    // SAFETY: the request writes the 232 bytes of a struct loop_info64 to the address it is given.
+    let result = unsafe { libc::ioctl(device.file().as_raw_fd(), LOOP_GET_STATUS64 as _, info.as_mut_ptr()) };
+    match info {
+        [_, _, number, ..] if result == 0 && number != 0 => Some(Identity::Device(number)),
+        [device, inode, ..] if result == 0 => Some(Identity::File(device, inode)),
+        _ => None,
+    }
+}
+
+/// The target and all that share its bytes, the target first.
+pub(super) struct Family {
+    pub(super) members: Vec<Relative>,
+    /// Files that it stands on, by the path that the loop device tells of.
+    pub(super) files: Vec<(PathBuf, Identity)>,
+    loops: Vec<Loop>,
+    sys: Sys,
+}
+
+impl Family {
+    /// # Errors
+    /// /sys cannot be read, does not tell of the device, or the file below a loop device cannot be told.
+    pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
+        let blind = |error: std::io::Error| {
+            super::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
+        };
+        let disks = sys.disks().map_err(blind)?;
+        let loops = disks.iter().cloned().filter_map(Loop::of).collect();
+        let mut family = Self { members: Vec::new(), files: Vec::new(), loops, sys: sys.clone() };
+        if target.kind() == FileKind::File {
+            family.add_file(target.identity(), target.path(), Relation::Itself);
+            return Ok(family);
+        }
+        if let Some(unknown) = family.loops.iter().find(|each| each.backing.is_none()) {
+            return Err(super::blind(
+                target.path(),
+                &format!("what /dev/{} stands on cannot be told, and may be this", unknown.node.name),
+            ));
+        }
+        let number = device_number(target.metadata()?.rdev());
+        family.of_device(&sys.node(number).map_err(blind)?, &disks);
+        Ok(family)
+    }
+
+    fn of_device(&mut self, node: &Node, disks: &[Node]) {
+        self.add(node, Relation::Itself, None);
+        let disk = node.disk();
+        match &disk {
+            Some(disk) => self.add(disk, Relation::Disk, None),
+            None => node.partitions().iter().for_each(|part| self.add(part, Relation::Partition, None)),
+        }
+        let whole = disk.as_ref().unwrap_or(node);
+        self.descend(whole);
+        self.add_other_ways(whole, disk.as_ref().map(|_| node), disks);
+    }
+
+    /// True if the target is a partition.
+    pub(super) fn is_of_partition(&self) -> bool {
+        self.members.iter().any(|relative| relative.relation == Relation::Disk)
+    }
+
+    pub(super) fn find(&self, identity: Identity) -> Option<&Relative> {
+        self.members.iter().find(|relative| relative.identity == identity)
+    }
+
+    /// Adds a device, and whatever is built on it.
+    fn add(&mut self, node: &Node, relation: Relation, built_on: Option<&str>) {
+        let identity = Identity::of_device(node.number);
+        if self.find(identity).is_some() {
+            return;
+        }
+        let (name, description) = (node.name.clone(), description(node));
+        self.members.push(Relative { identity, name, description, relation, built_on: built_on.map(str::to_string) });
+        self.ascend(identity, relation, node.holders(), &node.name);
+    }
+
+    fn add_file(&mut self, identity: Identity, path: &Path, relation: Relation) {
+        if self.find(identity).is_some() {
+            return;
+        }
+        let name = path.display().to_string();
+        let description = format!("'{name}'");
+        self.members.push(Relative { identity, name, description, relation, built_on: None });
+        self.ascend(identity, relation, Vec::new(), "it");
+    }
+
+    /// Adds what is built on the member `identity`: arrays and volumes, and loop devices.
+    fn ascend(&mut self, identity: Identity, relation: Relation, holders: Vec<Node>, on: &str) {
+        let own = !matches!(relation, Relation::Below | Relation::Twin);
+        let above = if own { Relation::Holder } else { Relation::Twin };
+        for holder in holders {
+            self.add(&holder, above, Some(on));
+        }
+        let standing = self.loops.iter().filter(|each| each.backing == Some(identity));
+        let is_new = |node: &Node| self.find(Identity::of_device(node.number)).is_none();
+        for node in standing.map(|each| each.node.clone()).filter(is_new).collect::<Vec<_>>() {
+            // One that stands beside the target is no use of it in itself; what is done with it may be.
+            self.add(&node, above, own.then_some(on));
+            node.partitions().iter().for_each(|part| self.add(part, above, own.then_some(on)));
+        }
+    }
+
+    /// Adds what a whole disk is built of.
+    fn descend(&mut self, disk: &Node) {
+        // What is built of slaves has claimed them: their other volumes share the disk and not the bytes.
+        for slave in disk.slaves() {
+            let whole = slave.disk();
+            for node in [Some(&slave), whole.as_ref()].into_iter().flatten() {
+                if !self.push_below(node) {
+                    continue;
+                }
+                self.descend(node);
+            }
+        }
+        let Some(at) = self.loops.iter().position(|each| each.node == *disk) else { return };
+        let (path, backing) = (self.loops[at].path.clone(), self.loops[at].backing);
+        match backing {
+            Some(file @ Identity::File(..)) => {
+                self.add_file(file, &path, Relation::Below);
+                self.files.push((path, file));
+            }
+            Some(Identity::Device(number)) => self.add_claimed_by_nobody(device_number(number)),
+            None => {}
+        }
+    }
+
+    /// A device below a loop device is free for everybody else: mounted, its partitions mounted, built upon.
+    fn add_claimed_by_nobody(&mut self, number: (u32, u32)) {
+        let Ok(node) = self.sys.node(number) else { return };
+        self.add(&node, Relation::Below, None);
+        let disk = node.disk();
+        match &disk {
+            Some(disk) => drop(self.push_below(disk)),
+            None => node.partitions().iter().for_each(|part| self.add(part, Relation::Below, None)),
+        }
+        self.descend(disk.as_ref().unwrap_or(&node));
+    }
+
+    /// Adds a device without what is built on it. False if it was there.
+    fn push_below(&mut self, node: &Node) -> bool {
+        let identity = Identity::of_device(node.number);
+        let is_new = self.find(identity).is_none();
+        if is_new {
+            let (name, description) = (node.name.clone(), description(node));
+            let relation = Relation::Below;
+            self.members.push(Relative { identity, name, description, relation, built_on: None });
+        }
+        is_new
+    }
+
+    /// Adds other ways to the same disk, as a storage network has them, and of a partition the same partition there.
+    fn add_other_ways(&mut self, disk: &Node, partition: Option<&Node>, disks: &[Node]) {
+        let Some(name) = disk.worldwide_name() else { return };
+        let is_same =
+            |other: &&Node| other.worldwide_name().as_ref() == Some(&name) && other.text("size") == disk.text("size");
+        for other in disks.iter().filter(|other| other.number != disk.number).filter(is_same) {
+            // A multipath device is built on all its ways, the target's too: it is found from below already.
+            self.add(other, Relation::Twin, None);
+            let begins_alike = |part: &Node| partition.is_none_or(|own| part.text("start") == own.text("start"));
+            for part in other.partitions().iter().filter(|part| begins_alike(part)) {
+                self.add(part, Relation::Twin, None);
+            }
+        }
+    }
+}
+
+/// `dm-3 (LVM volume vg-data)`.
+fn description(node: &Node) -> String {
+    let (name, owner) = (node.text("dm/name").unwrap_or_default(), node.text("dm/uuid").unwrap_or_default());
+    let kind = match owner.split('-').next() {
+        Some("LVM") => "LVM volume",
+        Some("CRYPT") => "encrypted volume",
+        Some("mpath") => "multipath device",
+        Some(_) if !name.is_empty() => "device mapper volume",
+        _ if node.name.starts_with("md") => return format!("{} (RAID array)", node.name),
+        _ => return node.name.clone(),
+    };
+    format!("{} ({kind} {name})", node.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::place::Place;
+
+    /// A copy of the parts of /sys that tell of devices.
+    fn sys(place: &Place, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
+        for (file, content) in files {
+            let file = place.0.join("devices").join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, content).unwrap();
+            if file.file_name().unwrap() == "dev" {
+                let (device, number) = (file.parent().unwrap(), content.trim());
+                link(device, &place.0.join("dev/block").join(number));
+                if !device.join("../dev").exists() {
+                    link(device, &place.0.join("block").join(device.file_name().unwrap()));
+                }
+            }
+        }
+        for (from, to) in links {
+            let devices = place.0.join("devices");
+            link(&devices.join(to), &devices.join(from));
+        }
+        Sys::at(&place.0)
+    }
+
+    fn link(to: &Path, at: &Path) {
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, at).unwrap();
+    }
+
+    fn of(sys: &Sys, number: (u32, u32)) -> Family {
+        let mut family = Family { members: Vec::new(), files: Vec::new(), loops: Vec::new(), sys: sys.clone() };
+        family.of_device(&sys.node(number).unwrap(), &sys.disks().unwrap());
+        family
+    }
+
+    fn relations(family: &Family) -> Vec<(&str, Relation)> {
+        family.members.iter().map(|relative| (relative.name.as_str(), relative.relation)).collect()
+    }
+
+    #[test]
+    fn what_is_built_on_a_partition_is_built_on_its_disk() {
+        let place = Place::new("family-volume");
+        let files = [
+            ("sda/dev", "8:0\n"),
+            ("sda/sda1/dev", "8:1\n"),
+            ("sda/sda1/partition", "1\n"),
+            ("dm-0/dev", "252:0\n"),
+            ("dm-0/dm/name", "vg-data\n"),
+            ("dm-0/dm/uuid", "LVM-abc\n"),
+            ("dm-1/dev", "252:1\n"),
+            ("md0/dev", "9:0\n"),
+        ];
+        let links = [
+            ("sda/sda1/holders/dm-0", "dm-0"),
+            ("sda/sda1/holders/dm-1", "dm-1"),
+            ("dm-0/holders/md0", "md0"),
+            ("md0/slaves/dm-0", "dm-0"),
+            ("dm-0/slaves/sda1", "sda/sda1"),
+            ("dm-1/slaves/sda1", "sda/sda1"),
+        ];
+        let sys = sys(&place, &files, &links);
+        let family = of(&sys, (8, 0));
+        let holders = [("dm-0", Relation::Holder), ("md0", Relation::Holder), ("dm-1", Relation::Holder)];
+        let expected = [&[("sda", Relation::Itself), ("sda1", Relation::Partition)], &holders[..]].concat();
+        assert_eq!(relations(&family), expected);
+        let is = |number| family.find(Identity::of_device(number)).unwrap().is("is");
+        assert_eq!(is((8, 1)), "has a partition, sda1, that is");
+        assert_eq!(is((252, 0)), "is part of dm-0 (LVM volume vg-data), which is");
+        assert_eq!(is((9, 0)), "is part of md0 (RAID array), which is");
+        let family = of(&sys, (8, 1));
+        assert_eq!(family.find(Identity::of_device((8, 0))).unwrap().is("is"), "is a partition of sda, which is");
+        assert!(family.find(Identity::of_device((252, 0))).is_some());
+
+        // Of two volumes on one disk, one is no use of the other; the disk below is.
+        let family = of(&sys, (252, 1));
+        let below = [("dm-1", Relation::Itself), ("sda1", Relation::Below), ("sda", Relation::Below)];
+        assert_eq!(relations(&family), below);
+        assert!(family.members.iter().all(|relative| relative.built_on.is_none()));
+    }
+
+    #[test]
+    fn another_way_to_the_same_disk_is_found_by_its_worldwide_name() {
+        let place = Place::new("family-ways");
+        let mut files = Vec::new();
+        for (disk, number, name) in [("sda", "8:0", "naa.1"), ("sdb", "8:16", "naa.1"), ("sdc", "8:32", "naa.2")] {
+            let minor: u32 = number[2..].parse().unwrap();
+            files.push((format!("{disk}/dev"), number.to_string()));
+            files.push((format!("{disk}/device/wwid"), name.to_string()));
+            files.push((format!("{disk}/size"), "1000".to_string()));
+            for part in 1..3 {
+                files.push((format!("{disk}/{disk}{part}/dev"), format!("8:{}", minor + part)));
+                files.push((format!("{disk}/{disk}{part}/partition"), part.to_string()));
+                files.push((format!("{disk}/{disk}{part}/start"), (part * 2048).to_string()));
+            }
+        }
+        let files: Vec<_> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let sys = sys(&place, &files, &[]);
+        let twins = |number| -> Vec<String> {
+            let family = of(&sys, number);
+            let twins = family.members.iter().filter(|relative| relative.relation == Relation::Twin);
+            twins.map(|relative| relative.name.clone()).collect()
+        };
+        assert_eq!(twins((8, 0)), ["sdb", "sdb1", "sdb2"]);
+        assert_eq!(twins((8, 2)), ["sdb", "sdb2"]);
+        assert_eq!(twins((8, 32)), [""; 0]);
+    }
+
+    #[test]
+    fn without_sys_nothing_is_permitted() {
+        let place = Place::new("family-blind");
+        let file = Opened::open(&place.file("file", 1, 1)).unwrap();
+        let said = Family::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
+        assert!(said.contains("refused to write") && said.contains("cannot be read from /sys"), "{said}");
+    }
+}

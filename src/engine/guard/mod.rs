@@ -1,0 +1,324 @@
+//! What stands between a run that writes and somebody's data.
+//!
+//! Goes in: an open target, and the paths that were given a second time to say that their content is not wanted.
+//! Comes out: a [`Permit`], without which nothing is opened for writing, or the reason why not and its cure. It reads
+//! and changes nothing.
+//!
+//! Refused whatever was said: what is in use (mounted, swap, part of an array or of a logical volume, behind a loop
+//! device, held open by another process), what carries a filesystem, a partition table or a database, and what lies
+//! among the files of a database or of the system. What Rigel made itself may be written. Everything else may be
+//! written if its path was given twice.
+//!
+//! Everything is asked of the one descriptor that the target was opened by, and it is that file or device that is
+//! written later. What a path leads to in between does not matter.
+
+mod contents;
+mod exported;
+mod family;
+mod held;
+mod place;
+
+use super::mounts::{Mount, mounts, unescape};
+use super::opened::{Identity, Opened, device_number, identity_and_place};
+use crate::model::{Bytes, Error, FileKind};
+use crate::observe::stack::Sys;
+use family::{Family, Relation};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Extended attribute of the files Rigel makes. Its value is that of [`mark_of`].
+const MARK: &str = "user.rigel.scratch";
+
+/// Leave to write to one file or device: to the one that was judged, which it keeps open. Only the guard makes it.
+#[derive(Debug)]
+pub struct Permit {
+    target: Opened,
+    /// Rigel made the file, and nobody has changed it since.
+    is_ours: bool,
+}
+
+impl Permit {
+    /// Of a file that this process has just made and holds open since.
+    pub(super) fn of_own(made: Opened) -> Self {
+        Self { target: made, is_ours: true }
+    }
+
+    pub(super) fn target(&self) -> &Opened {
+        &self.target
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.is_ours
+    }
+}
+
+/// Leave to write to `target`, whose content may be lost if `destroy` names it as well.
+///
+/// # Errors
+/// As [`judge`].
+pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
+    judge(&target, destroy)?;
+    let is_ours = is_made_by_rigel(&target)?;
+    Ok(Permit { target, is_ours })
+}
+
+/// Answers whether `target` would be permitted now.
+///
+/// # Errors
+/// The target is in use, carries data that somebody may want, or was not named a second time.
+pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
+    let family = Family::of(target, &Sys::default())?;
+    let target = Target { opened: target, family };
+    target.refuse_mounted()?;
+    target.refuse_swap()?;
+    target.refuse_built_on()?;
+    target.refuse_exported()?;
+    target.refuse_held()?;
+    target.refuse_contents()?;
+    target.refuse_place()?;
+    target.refuse_below()?;
+    let opened = target.opened;
+    if is_made_by_rigel(opened)? || destroy.iter().any(|named| is_named(named, opened)) {
+        Ok(())
+    } else {
+        Err(target.unnamed())
+    }
+}
+
+/// Notes on a file that Rigel has made, or has just written to, that what is in it is Rigel's. A filesystem without
+/// extended attributes keeps no note; the file must then be named twice like any other.
+pub(super) fn mark(file: &File) {
+    if let Ok(facts) = file.metadata() {
+        let value = mark_of(&facts);
+        let _ = rustix::fs::fsetxattr(file, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty());
+    }
+}
+
+/// The mark of a file with these facts: it means nothing on a copy, and nothing any more once somebody has written to
+/// the file or cut it. The time of the last change of its attributes would say less: to mark a file changes it.
+fn mark_of(facts: &Metadata) -> String {
+    format!("{} {} {}.{:09}", facts.ino(), facts.len(), facts.mtime(), facts.mtime_nsec())
+}
+
+fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
+    let mut value = [0; 128];
+    let expected = mark_of(&target.metadata()?);
+    let length = rustix::fs::fgetxattr(target.file(), MARK, &mut value[..]);
+    Ok(target.kind() == FileKind::File && length.is_ok_and(|length| value[..length] == *expected.as_bytes()))
+}
+
+/// True if `named` leads to the very file or device that is open, and to a file by the same name.
+fn is_named(named: &Path, target: &Opened) -> bool {
+    identity_and_place(named).is_some_and(|(identity, place)| {
+        let is_place = || target.place().is_ok_and(|own| own == place);
+        identity == target.identity() && (target.kind() == FileKind::Device || is_place())
+    })
+}
+
+/// A target while the guard looks at it.
+struct Target<'a> {
+    opened: &'a Opened,
+    family: Family,
+}
+
+impl Target<'_> {
+    /// A refusal: `found` follows the path, as in "is mounted on /mnt".
+    fn refusal(&self, found: impl std::fmt::Display, cure: impl Into<String>) -> Error {
+        Error::asked(format!("refused to write to '{}': it {found}", self.opened.path().display()), cure)
+    }
+
+    fn refuse_mounted(&self) -> Result<(), Error> {
+        for mount in checked_mounts().map_err(|why| blind(self.opened.path(), &why))? {
+            // By its number, or by its source where the filesystem makes up a number of its own.
+            let source = || Identity::at(&mount.source);
+            let by_number = self.family.find(Identity::of_device(mount.device));
+            let Some(relative) = by_number.or_else(|| self.family.find(source()?)) else { continue };
+            let point = mount.point.display();
+            return Err(self.refusal(
+                format!("{} mounted on {point} ({})", relative.is("is"), mount.filesystem),
+                format!("name another device, or a directory below {point}, where Rigel makes a file of its own"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn refuse_swap(&self) -> Result<(), Error> {
+        let swaps = swaps(&std::fs::read("/proc/swaps").unwrap_or_default());
+        for swap in swaps.map_err(|why| blind(self.opened.path(), why))? {
+            let identity = Identity::at(&swap);
+            if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
+                let cure = format!("name another target; `swapoff {}` ends its use", quoted(&swap));
+                return Err(self.refusal(format!("{} in use as swap", relative.is("is")), cure));
+            }
+        }
+        Ok(())
+    }
+
+    /// Part of an array, a logical volume, or anything else that stands on it.
+    fn refuse_built_on(&self) -> Result<(), Error> {
+        let built = self.family.members.iter().find_map(|relative| Some((relative, relative.built_on.as_ref()?)));
+        let Some((upper, lower)) = built else { return Ok(()) };
+        let name = &upper.name;
+        Err(match upper.relation {
+            Relation::Holder if name.starts_with("loop") => self.refusal(
+                format!("is what the loop device /dev/{name} stands on"),
+                format!("name /dev/{name} itself, or detach it: losetup --detach /dev/{name}"),
+            ),
+            Relation::Holder => self.refusal(
+                format!("is part of {}", upper.description),
+                format!("name /dev/{name} itself if that may be written, or another device"),
+            ),
+            _ => self.refusal(
+                format!("shares its bytes with {lower}, which is part of {}", upper.description),
+                "name another device",
+            ),
+        })
+    }
+
+    fn refuse_exported(&self) -> Result<(), Error> {
+        for (path, what) in exported::served(Path::new("/sys/kernel/config")) {
+            let identity = Identity::at(&path);
+            if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
+                let found = relative.is(&format!("is served to other machines by {what}"));
+                return Err(self.refusal(found, "end that, or name another target"));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_contents(&self) -> Result<(), Error> {
+        let quoted = quoted(self.opened.path());
+        if let Some(found) = contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))? {
+            let cure = match self.opened.kind() {
+                FileKind::File => {
+                    format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}")
+                }
+                FileKind::Device => format!(
+                    "name another device; if nothing on this one is wanted, clear it yourself: \
+                     wipefs --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
+                ),
+            };
+            return Err(self.refusal(format!("carries {found}"), cure));
+        }
+        let Identity::Device(number) = self.opened.identity() else { return Ok(()) };
+        let known =
+            contents::known_to_udev(Path::new("/run/udev/data"), device_number(number), self.family.is_of_partition());
+        known.map_or(Ok(()), |known| {
+            let cure = format!(
+                "name another device; if nothing on this one is wanted, clear it yourself and have udev look again: \
+                 wipefs --all {quoted} && udevadm trigger --settle {quoted}"
+            );
+            Err(self.refusal(format!("carries what udev knows as {known}"), cure))
+        })
+    }
+
+    fn refuse_place(&self) -> Result<(), Error> {
+        if self.opened.kind() == FileKind::Device {
+            return Ok(());
+        }
+        let objection = place::objection(self.opened, is_made_by_rigel(self.opened)?)?;
+        objection.map_or(Ok(()), |(found, cure)| Err(self.refusal(found, cure)))
+    }
+
+    /// A loop device is no more free than the files below it.
+    fn refuse_below(&self) -> Result<(), Error> {
+        for (path, identity) in &self.family.files {
+            let shown = path.display();
+            let file = match Opened::open(path) {
+                Ok(file) if file.identity() == *identity => file,
+                // Nobody finds a file that has no name any more.
+                _ if path.to_string_lossy().ends_with(" (deleted)") => continue,
+                _ => {
+                    let why = format!("the file that it stands on is not to be found as '{shown}'");
+                    return Err(blind(self.opened.path(), &why));
+                }
+            };
+            let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
+            // The table of partitions does not stand in the partition.
+            if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
+                return Err(self.refusal(format!("stands on '{shown}', which carries {found}"), "name another device"));
+            }
+            if let Some((found, cure)) = place::objection(&file, is_made_by_rigel(&file)?)? {
+                return Err(self.refusal(format!("stands on '{shown}', which {found}"), cure));
+            }
+        }
+        Ok(())
+    }
+
+    /// The refusal of a target that would be permitted if it were named twice.
+    fn unnamed(&self) -> Error {
+        let what = match self.opened.kind() {
+            FileKind::File => "file",
+            FileKind::Device => "device",
+        };
+        let size = self.opened.bytes().unwrap_or_default();
+        self.refusal(
+            format!("is a {what} of {} that Rigel did not make, and writing destroys what it holds", Bytes(size)),
+            format!("if nothing in it is wanted, say so by naming it again: --destroy {}", quoted(self.opened.path())),
+        )
+    }
+}
+
+/// The refusal where a question cannot be answered: what cannot be seen may be there.
+fn blind(path: &Path, why: &str) -> Error {
+    Error::asked(
+        format!("refused to write to '{}': {why}", path.display()),
+        "Rigel writes only where it can see that nobody is harmed: have /proc and /sys mounted, run as root for devices, \
+         or measure without writes",
+    )
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::failed(
+        format!("refused to write to '{}': what it holds cannot be read: {error}", path.display()),
+        "Rigel writes only where it has seen that nothing is lost; name another target",
+    )
+}
+
+/// What is mounted; an empty list is none, because something is mounted always.
+fn checked_mounts() -> Result<Vec<Mount>, String> {
+    match mounts() {
+        Ok(mounts) if !mounts.is_empty() => Ok(mounts),
+        Ok(_) => Err("what is mounted cannot be seen: /proc/self/mountinfo is empty".into()),
+        Err(error) => Err(format!("what is mounted cannot be seen: /proc/self/mountinfo: {error}")),
+    }
+}
+
+/// The paths in the text of /proc/swaps, whose first line is a heading.
+fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    if !lines.next().is_some_and(|heading| heading.starts_with(b"Filename")) {
+        return Err("what is in use as swap cannot be seen: /proc/swaps cannot be read");
+    }
+    let first =
+        |line: &[u8]| line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()).map(unescape);
+    Ok(lines.filter_map(first).collect())
+}
+
+/// The path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if text.chars().all(plain) && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_quoted_as_a_shell_takes_it() {
+        assert_eq!(quoted(Path::new("/dev/disk/by-id/a_b-1:0")), "/dev/disk/by-id/a_b-1:0");
+        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+
+    #[test]
+    fn a_list_of_swaps_without_its_heading_is_no_list() {
+        let text = b"Filename\t\tType\n/dev/sda2  partition 1 0 -2\n/a\\040b file 1 0 -3\n";
+        assert_eq!(swaps(text), Ok(vec!["/dev/sda2".into(), "/a b".into()]));
+        assert_eq!(swaps(b"Filename\tType\n"), Ok(Vec::new()));
+        // As where a container hides the file behind /dev/null, or /proc is not mounted.
+        assert!(swaps(b"").is_err());
+    }
+}

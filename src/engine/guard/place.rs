@@ -1,0 +1,124 @@
+//! Where a file lies, by every path that shows it: among the files of a database, or of the system.
+//!
+//! Goes in: an open file. Comes out: a refusal that names the directory. A file that lies there belongs there, whatever
+//! is in it.
+
+use super::blind;
+use crate::engine::mounts::{Mount, mount_of};
+use crate::engine::opened::{Opened, device_number};
+use crate::model::Error;
+use rustix::fs::{AtFlags, StatxFlags};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with the place of a file, after "it", and its cure.
+pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(String, &'static str)>, Error> {
+    // Nobody keeps a file to measure on there, and the kernel's own files act on what is written to them.
+    const SYSTEM: [&str; 10] = ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
+    for place in places(file)? {
+        if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
+            return Ok(Some((
+                format!("lies in {system}, which belongs to the system"),
+                "name a file or a directory on the storage to be measured",
+            )));
+        }
+        for directory in place.ancestors().skip(1) {
+            if let Some(database) = database_in(directory) {
+                return Ok(Some((
+                    format!("lies in {}, which is {database}", directory.display()),
+                    "name a file or a directory outside the database's own",
+                )));
+            }
+        }
+    }
+    let names = file.metadata()?.nlink();
+    if names > 1 && !made_by_rigel {
+        return Ok(Some((
+            format!("has {names} names (hard links), and may be a database's or the system's by another one"),
+            "name a file that has one name; `find -samefile FILE` finds the others of this one",
+        )));
+    }
+    Ok(None)
+}
+
+/// Every path by which this process can see the file: where it was opened, and where else its filesystem, or the part
+/// of it that holds the file, is mounted.
+fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
+    let place = file.place()?;
+    let mounts = super::checked_mounts().map_err(|why| blind(file.path(), &why))?;
+    let statx = rustix::fs::statx(file.file(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
+    let id = statx.filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).map(|answer| answer.stx_mnt_id);
+    let own = mount_of(&mounts, id, device_number(file.metadata()?.dev()), &place);
+    let mut places = own.map_or_else(Vec::new, |own| elsewhere(&place, own, &mounts));
+    places.insert(0, place);
+    Ok(places)
+}
+
+/// Where else the file at `place`, seen through the mount `own`, is seen.
+fn elsewhere(place: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PathBuf> {
+    let Ok(below) = place.strip_prefix(&own.point) else { return Vec::new() };
+    let inside = own.root.join(below);
+    let others = mounts.iter().filter(|mount| mount.device == own.device && mount.id != own.id);
+    others.filter_map(|mount| Some(mount.point.join(inside.strip_prefix(&mount.root).ok()?))).collect()
+}
+
+/// Whose data directory this is, by the files that lie in it or by its name.
+fn database_in(directory: &Path) -> Option<&'static str> {
+    /// All of these names together tell.
+    const MARKS: &[(&[&str], &str)] = &[
+        (&["PG_VERSION"], "a PostgreSQL data directory"),
+        (&["ibdata1"], "a MySQL or MariaDB data directory"),
+        (&["mysql.ibd"], "a MySQL data directory"),
+        (&["aria_log_control"], "a MariaDB data directory"),
+        (&["WiredTiger", "WiredTiger.wt"], "a MongoDB data directory"),
+        (&["CURRENT", "IDENTITY"], "a RocksDB database"),
+        (&["system01.dbf"], "an Oracle data directory"),
+        (&["control01.ctl"], "an Oracle data directory"),
+    ];
+    if directory.file_name().and_then(|name| name.to_str()).is_some_and(is_tablespace) {
+        return Some("a PostgreSQL tablespace");
+    }
+    let there = |name: &&str| directory.join(name).symlink_metadata().is_ok();
+    MARKS.iter().find(|(names, _)| names.iter().all(there)).map(|(_, database)| *database)
+}
+
+/// `PG_15_202209061` and `PG_9.6_201608131`: the version of PostgreSQL and that of its catalogue, which is a date.
+fn is_tablespace(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let versions = name.strip_prefix("PG_").and_then(|rest| rest.split_once('_'));
+    versions
+        .is_some_and(|(version, catalogue)| version.split('.').all(digits) && catalogue.len() == 9 && digits(catalogue))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tablespaces_are_known_by_name() {
+        assert!(is_tablespace("PG_15_202209061") && is_tablespace("PG_9.6_201608131"));
+        assert!(!is_tablespace("PG_VERSION") && !is_tablespace("PG_15_2022") && !is_tablespace("PG__202209061"));
+    }
+
+    #[test]
+    fn a_file_is_found_by_every_mount_that_shows_it() {
+        let mount = |id, device, root: &str, point: &str| Mount {
+            id,
+            device,
+            root: root.into(),
+            point: point.into(),
+            filesystem: "ext4".into(),
+            source: "/dev/sda1".into(),
+            options: String::new(),
+        };
+        let mounts = [
+            mount(1, (8, 1), "/", "/"),
+            mount(2, (8, 1), "/var/db/base", "/mnt/bound"),
+            mount(3, (8, 2), "/", "/other"),
+            mount(4, (8, 1), "/var/db", "/mnt/db"),
+        ];
+        let found = elsewhere(Path::new("/mnt/bound/1/2"), &mounts[1], &mounts);
+        assert_eq!(found, [PathBuf::from("/var/db/base/1/2"), "/mnt/db/base/1/2".into()]);
+        assert_eq!(elsewhere(Path::new("/srv/file"), &mounts[0], &mounts), [PathBuf::new(); 0]);
+    }
+}

@@ -1,0 +1,128 @@
+//! How block devices stand on each other and on files, as /sys tells it.
+//!
+//! Goes in: the number of a device. Comes out: [`Node`]s, one a device, that know their neighbours. The settings of
+//! queues are read elsewhere; nothing is opened but small files of /sys.
+
+use super::read;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// /sys, or a copy of the parts that are needed.
+#[derive(Debug, Clone)]
+pub struct Sys(PathBuf);
+
+impl Default for Sys {
+    fn default() -> Self {
+        Self("/sys".into())
+    }
+}
+
+impl Sys {
+    /// The same tree at another place.
+    #[must_use]
+    pub fn at(root: &Path) -> Self {
+        Self(root.to_path_buf())
+    }
+
+    /// The device of this number.
+    ///
+    /// # Errors
+    /// /sys cannot be read, or does not tell of the device.
+    pub fn node(&self, (major, minor): (u32, u32)) -> io::Result<Node> {
+        let directory = std::fs::canonicalize(self.0.join(format!("dev/block/{major}:{minor}")))?;
+        Node::at(&directory).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Every whole disk, loop device, array and volume.
+    ///
+    /// # Errors
+    /// /sys cannot be read.
+    pub fn disks(&self) -> io::Result<Vec<Node>> {
+        let directory = self.0.join("block");
+        std::fs::read_dir(&directory)?; // An error of the directory itself; what is in it may come and go.
+        Ok(nodes(&directory))
+    }
+}
+
+/// A block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// `sda1`.
+    pub name: String,
+    /// Major and minor.
+    pub number: (u32, u32),
+    directory: PathBuf,
+}
+
+impl Node {
+    fn at(directory: &Path) -> Option<Self> {
+        let directory = std::fs::canonicalize(directory).ok()?;
+        let number = parse_number(&read(directory.join("dev"))?)?;
+        let name = directory.file_name()?.to_string_lossy().into_owned();
+        Some(Self { name, number, directory })
+    }
+
+    /// A small file that /sys keeps of the device; none if it is empty or not there.
+    #[must_use]
+    pub fn text(&self, file: &str) -> Option<String> {
+        read(self.directory.join(file))
+    }
+
+    /// Where /sys tells of it.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The disk that it is a partition of.
+    #[must_use]
+    pub fn disk(&self) -> Option<Self> {
+        self.directory.join("partition").exists().then(|| Self::at(self.directory.parent()?)).flatten()
+    }
+
+    /// Its partitions.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Self> {
+        nodes(&self.directory).into_iter().filter(|node| node.directory.join("partition").exists()).collect()
+    }
+
+    /// What the kernel has built on it: arrays, volumes.
+    #[must_use]
+    pub fn holders(&self) -> Vec<Self> {
+        nodes(&self.directory.join("holders"))
+    }
+
+    /// What the kernel has built it of.
+    #[must_use]
+    pub fn slaves(&self) -> Vec<Self> {
+        nodes(&self.directory.join("slaves"))
+    }
+
+    /// Of a loop device, the path of the file or device that it stands on.
+    #[must_use]
+    pub fn backing_file(&self) -> Option<PathBuf> {
+        let path = std::fs::read(self.directory.join("loop/backing_file")).ok()?;
+        let path = path.strip_suffix(b"\n").unwrap_or(&path).to_vec();
+        Some(std::os::unix::ffi::OsStringExt::from_vec(path)).map(|path: std::ffi::OsString| path.into())
+    }
+
+    /// The name that a disk has worldwide, whichever way leads to it.
+    #[must_use]
+    pub fn worldwide_name(&self) -> Option<String> {
+        ["device/wwid", "wwid"].iter().find_map(|file| self.text(file))
+    }
+}
+
+/// The devices that the entries of a directory tell of, in the order of their numbers.
+fn nodes(directory: &Path) -> Vec<Node> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut nodes: Vec<Node> = entries.filter_map(|entry| Node::at(&entry.path())).collect();
+    nodes.sort_unstable_by_key(|node| node.number);
+    nodes
+}
+
+/// `254:0`.
+pub(super) fn parse_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}

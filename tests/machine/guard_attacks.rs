@@ -1,0 +1,433 @@
+//! The guard under attack: what was judged is what is written, and what stands on the same bytes is found.
+//!
+//! Each test does what somebody did, or could do, to have Rigel overwrite what it must not. Those that need root, loop
+//! devices or a tool say so where that is missing, as in `guard.rs`.
+
+use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until};
+use rigel::engine::guard;
+use rigel::engine::layout::VolumeMap;
+use rigel::engine::opened::Opened;
+use rigel::engine::scratch::{Scratch, refuse_filling};
+use rigel::engine::volume::Volume;
+use rigel::model::{Bytes, Error, Layout, MIB};
+use rustix::fs::{CWD, RenameFlags};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SIZE: u64 = 4 * MIB;
+
+/// What `rigel` does between its command line and its first write.
+fn open_to_write(path: &Path, destroy: &[PathBuf]) -> Result<Volume, Error> {
+    let permit = guard::permit(Opened::open(path)?, destroy)?;
+    Volume::to_write(&[permit], VolumeMap::new(&[SIZE], Layout::Concat, 4096)?, false)
+}
+
+/// The guard must refuse `path` although it was named twice, and use these words.
+#[track_caller]
+fn refused(path: &Path, words: &str) {
+    let error = open_to_write(path, &[path.to_path_buf()]).expect_err(words);
+    let said = error.to_string();
+    assert!(said.contains(words) && said.contains("\n  cure: "), "wanted {words}:\n{said}");
+}
+
+#[track_caller]
+fn permitted(path: &Path) {
+    if let Err(error) = open_to_write(path, &[path.to_path_buf()]) {
+        panic!("{error}");
+    }
+}
+
+/// The attacker's own file, somebody's file that is to be overwritten, and links to both.
+struct Stage {
+    _place: Place,
+    mine: PathBuf,
+    victim: PathBuf,
+    link: PathBuf,
+    other: PathBuf,
+}
+
+impl Stage {
+    fn new(name: &str) -> Self {
+        let place = Place::new(name);
+        let (mine, victim) = (place.file("mine", SIZE), place.file("victim", SIZE));
+        let (link, other) = (place.0.join("link"), place.0.join("other"));
+        symlink(&mine, &link).unwrap();
+        symlink(&victim, &other).unwrap();
+        Self { _place: place, mine, victim, link, other }
+    }
+
+    /// In one step, so that `link` always leads somewhere.
+    fn exchange(&self) {
+        rustix::fs::renameat_with(CWD, &self.link, CWD, &self.other, RenameFlags::EXCHANGE).unwrap();
+    }
+
+    fn leads_to_mine(&self) -> bool {
+        std::fs::read_link(&self.link).unwrap() == self.mine
+    }
+}
+
+fn first_bytes(path: &Path) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    File::open(path).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+#[test]
+fn what_was_judged_is_written_wherever_its_path_leads_by_then() {
+    let stage = Stage::new("exchanged");
+    let opened = Opened::open(&stage.link).unwrap();
+    stage.exchange();
+    let permit = guard::permit(opened, std::slice::from_ref(&stage.mine)).unwrap();
+    stage.exchange();
+    stage.exchange();
+    assert!(!stage.leads_to_mine());
+    let map = VolumeMap::new(&[SIZE], Layout::Concat, 4096).unwrap();
+    let volume = Volume::to_write(&[permit], map, false).unwrap();
+    volume.files()[0].write_all_at(b"measured", 0).unwrap();
+    assert_eq!((&first_bytes(&stage.mine), first_bytes(&stage.victim)), (b"measured", [0; 8]));
+    // The name in `--destroy` is looked up like any other: led to something else, it is no leave for this.
+    let opened = Opened::open(&stage.victim).unwrap();
+    assert!(guard::permit(opened, std::slice::from_ref(&stage.mine)).is_err());
+}
+
+#[test]
+fn a_link_that_is_exchanged_without_pause_never_leads_to_the_victim() {
+    let stage = Stage::new("raced");
+    let over = AtomicBool::new(false);
+    let (mut written, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                stage.exchange();
+            }
+        });
+        // Many attempts, and then on until both ends of the race were seen.
+        for attempt in 0..100_000 {
+            match open_to_write(&stage.link, std::slice::from_ref(&stage.mine)) {
+                Ok(volume) => {
+                    volume.files()[0].write_all_at(b"measured", 0).unwrap();
+                    written += 1;
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("--destroy"), "{error}");
+                    refused += 1;
+                }
+            }
+            if attempt >= 300 && written > 0 && refused > 0 {
+                break;
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(written > 0 && refused > 0, "{written} written, {refused} refused: there was no race");
+    assert_eq!((&first_bytes(&stage.mine), first_bytes(&stage.victim)), (b"measured", [0; 8]));
+}
+
+#[test]
+fn an_open_file_without_a_name_is_not_taken_for_rigels_own() {
+    let place = Place::new("inherited");
+    let path = place.file("file", SIZE);
+    let held = File::options().read(true).write(true).open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let inherited = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let error = open_to_write(&inherited, &[]).unwrap_err();
+    assert!(error.to_string().contains("--destroy"), "{error}");
+    // It is as good a target as any other for somebody who names it twice.
+    permitted(&inherited);
+}
+
+#[test]
+fn a_pipe_that_took_the_place_of_a_file_is_neither_waited_for_nor_opened() {
+    let place = Place::new("pipe");
+    let path = place.0.join("pipe");
+    let owner_only = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, owner_only, 0).unwrap();
+    assert!(Opened::open(&path).unwrap_err().to_string().contains("is a pipe"));
+    // Nobody has opened its other end: a writer that asks not to wait is refused.
+    let writer = rustix::fs::open(&path, rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK, owner_only);
+    assert_eq!(writer.unwrap_err(), rustix::io::Errno::NXIO);
+}
+
+// ---- what a target stands on ----
+
+/// A loop device over a part of a file.
+fn loop_from(file: &Path, offset: u64) -> Result<Loop, Missing> {
+    let offset = offset.to_string();
+    need("losetup", &["--find", "--show", "--offset", &offset, text(file)]).map(|device| Loop(device.into()))
+}
+
+#[test]
+fn a_second_loop_device_on_a_mounted_image_is_refused() {
+    test("a_second_loop_device_on_a_mounted_image_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("twin");
+        let image = place.file("image", 64 * MIB);
+        let first = Loop::new(&image)?;
+        need("mkfs.ext4", &["-q", text(&first.0)])?;
+        // Past every superblock: the area itself shows nothing of the filesystem.
+        let second = loop_from(&image, 20 * MIB)?;
+        refused(&second.0, "stands on '");
+        let mounted = Mounted::new(&first.0, &place)?;
+        refused(&second.0, &format!("shares its bytes with {}, which is mounted on", name(&first)));
+        drop(mounted);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loop_device_over_a_mounted_one_is_refused() {
+    test("a_loop_device_over_a_mounted_one_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("over");
+        let first = Loop::new(&place.file("image", 64 * MIB))?;
+        need("mkfs.ext4", &["-q", text(&first.0)])?;
+        let second = loop_from(&first.0, 20 * MIB)?;
+        let mounted = Mounted::new(&first.0, &place)?;
+        refused(&second.0, &format!("stands on {}, which is mounted on", name(&first)));
+        drop(mounted);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loop_device_over_a_databases_file_is_refused() {
+    test("a_loop_device_over_a_databases_file_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("database");
+        place.file("PG_VERSION", 0);
+        let file = place.file("table", SIZE);
+        let device = Loop::new(&file)?;
+        refused(&device.0, "which is a PostgreSQL data directory");
+        // The file is found by what it is, whatever it is called by now.
+        std::fs::rename(&file, place.0.join("renamed")).unwrap();
+        refused(&device.0, "which is a PostgreSQL data directory");
+        Ok(())
+    });
+}
+
+fn name(device: &Loop) -> &str {
+    device.0.file_name().and_then(|name| name.to_str()).unwrap()
+}
+
+#[test]
+fn a_second_name_of_a_databases_file_is_refused() {
+    let place = Place::new("linked");
+    std::fs::create_dir(place.0.join("data")).unwrap();
+    place.file("data/PG_VERSION", 0);
+    let file = place.file("data/table", SIZE);
+    let second = place.0.join("second");
+    std::fs::hard_link(&file, &second).unwrap();
+    refused(&second, "has 2 names");
+    std::fs::remove_file(&file).unwrap();
+    permitted(&second);
+}
+
+#[test]
+fn a_directory_of_a_database_is_known_wherever_it_is_mounted() {
+    test("a_directory_of_a_database_is_known_wherever_it_is_mounted", || {
+        let place = Place::new("bound");
+        std::fs::create_dir_all(place.0.join("data/base")).unwrap();
+        place.file("data/PG_VERSION", 0);
+        place.file("data/base/table", SIZE);
+        let point = place.0.join("mounted");
+        std::fs::create_dir(&point).unwrap();
+        need("mount", &["--bind", text(&place.0.join("data/base")), text(&point)])?;
+        let _mounted = Mounted(point.clone());
+        refused(&point.join("table"), "which is a PostgreSQL data directory");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_of_a_tablespace_is_refused() {
+    let place = Place::new("tablespace");
+    std::fs::create_dir_all(place.0.join("PG_15_202209061/5")).unwrap();
+    refused(&place.file("PG_15_202209061/5/16384", SIZE), "which is a PostgreSQL tablespace");
+}
+
+#[test]
+fn filesystems_that_are_seldom_seen_are_refused() {
+    test("filesystems_that_are_seldom_seen_are_refused", || {
+        let place = Place::new("seldom");
+        let source = place.0.join("source");
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join("file"), "content").unwrap();
+        let image = place.0.join("image");
+        need("mkfs.cramfs", &[text(&source), text(&image)])?;
+        refused(&image, "carries a cramfs filesystem");
+        let image = place.file("bfs", SIZE);
+        need("mkfs.bfs", &[text(&image)])?;
+        refused(&image, "carries a BFS filesystem");
+        Ok(())
+    });
+}
+
+// ---- who holds it ----
+
+/// A process that holds what the shell opens by `redirection`.
+struct Holder(Child);
+
+impl Holder {
+    fn new(redirection: &str) -> Self {
+        let script = format!("exec sleep 600 {redirection}");
+        let holder = Self(Command::new("sh").args(["-c", &script]).spawn().unwrap());
+        let comm = format!("/proc/{}/comm", holder.0.id());
+        wait_until("the shell has become sleep", || std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n"));
+        holder
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
+    test("a_partition_of_a_disk_that_is_open_for_writing_is_refused", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("whole");
+        let file = place.file("file", 64 * MIB);
+        need("sh", &["-c", &format!("printf 'label: dos\\n,,L\\n' | sfdisk --quiet '{}'", text(&file))])?;
+        let device = Loop::new(&file)?;
+        let part = PathBuf::from(format!("{}p1", device.0.display()));
+        if !part.exists() {
+            need("partx", &["--add", text(&device.0)])?;
+        }
+        let holder = Holder::new(&format!("<> {}", device.0.display()));
+        refused(&part, &format!("is a partition of {}, which is held open for writing by process", name(&device)));
+        drop(holder);
+        let reader = Holder::new(&format!("< {}", device.0.display()));
+        permitted(&part);
+        drop(reader);
+        Ok(())
+    });
+}
+
+/// What `rigel` answers to a run that writes to `target`, when it is started by `wrapper`.
+fn run_wrapped(place: &Place, wrapper: &[&str], target: &Path) -> Result<String, Missing> {
+    let (program, arguments) = wrapper.split_first().expect("a wrapper is a program");
+    let output = Command::new(program)
+        .args(arguments)
+        .arg(env!("CARGO_BIN_EXE_rigel"))
+        .args(["orion", "-run", "advanced", "-matrix", "point", "-num_small", "1", "-num_large", "0"])
+        .args(["-size_small", "8", "-write", "100", "-cache_size", "0", "-duration", "1", "--no-progress"])
+        .arg("--target")
+        .arg(target)
+        .arg("--destroy")
+        .arg(target)
+        .current_dir(&place.0)
+        .output()
+        .map_err(|error| Missing(format!("{program}: {error}")))?;
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
+    test("a_device_is_not_written_where_its_holders_cannot_be_seen", || {
+        let _turn = one_at_a_time();
+        let place = Place::new("unseen");
+        let device = Loop::new(&place.file("file", SIZE))?;
+        let _holder = Holder::new(&format!("<> {}", device.0.display()));
+        let said = run_wrapped(&place, &["unshare", "--pid", "--fork", "--mount-proc"], &device.0)?;
+        assert!(said.contains("who holds it open cannot be seen: this container has processes of its own"), "{said}");
+        // The owner of the node, who may not look into the processes of others.
+        std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
+        need("chown", &["nobody", text(&device.0)])?;
+        let wrapper = ["setpriv", "--reuid=nobody", "--clear-groups", "--"];
+        let said = run_wrapped(&place, &wrapper, &device.0);
+        need("chown", &["root", text(&device.0)])?;
+        let said = said?;
+        if !said.contains("refused") {
+            return Err(Missing(format!("nobody cannot run the program here: {said}")));
+        }
+        assert!(said.contains("belongs to another user; run as root"), "{said}");
+        Ok(())
+    });
+}
+
+#[test]
+fn nothing_is_written_where_proc_or_sys_cannot_be_read() {
+    test("nothing_is_written_where_proc_or_sys_cannot_be_read", || {
+        let place = Place::new("blind");
+        let file = place.file("file", 64 * MIB);
+        std::fs::write(&file, vec![7; 64 << 20]).unwrap();
+        let cases = [
+            ("mount -t tmpfs none /sys", "cannot be read from /sys"),
+            ("mount --bind /dev/null /proc/swaps", "/proc/swaps cannot be read"),
+            ("mount -t tmpfs none /proc", "/proc is not mounted here"),
+        ];
+        for (hide, words) in cases {
+            let script = format!("{hide} && exec \"$@\"");
+            let said = run_wrapped(&place, &["unshare", "--mount", "sh", "-c", &script, "sh"], &file)?;
+            assert!(said.contains(words), "{hide}: {said}");
+        }
+        Ok(())
+    });
+}
+
+// ---- what Rigel made itself ----
+
+/// A scratch file that was kept.
+fn kept(place: &Place) -> PathBuf {
+    let scratch = Scratch::make(&place.0, Some(Bytes(64 * MIB)), true, &mut |_, _| true).unwrap();
+    scratch.display_name().into()
+}
+
+#[test]
+fn what_others_write_to_a_kept_scratch_file_is_theirs() {
+    let place = Place::new("kept");
+    let path = kept(&place);
+    open_to_write(&path, &[]).unwrap();
+    // The shell's `>`: the file stays what it is, and all of its content is another.
+    std::fs::write(&path, "somebody's backup").unwrap();
+    let said = open_to_write(&path, &[]).unwrap_err().to_string();
+    assert!(said.contains("that Rigel did not make") && said.contains("--destroy"), "{said}");
+    let renamed = place.0.join("backup.tar");
+    std::fs::rename(&path, &renamed).unwrap();
+    assert!(open_to_write(&renamed, &[]).is_err());
+    permitted(&renamed);
+}
+
+#[test]
+fn what_rigel_writes_to_a_kept_scratch_file_stays_its_own() {
+    let place = Place::new("rewritten");
+    let path = kept(&place);
+    for _ in 0..2 {
+        let volume = open_to_write(&path, &[]).unwrap();
+        // The clock of files stands still for some milliseconds.
+        wait(50);
+        volume.files()[0].write_all_at(b"measured", 0).unwrap();
+    }
+    // Whoever names a file twice has not made it Rigel's.
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    drop(open_to_write(&path, std::slice::from_ref(&path)).unwrap());
+    assert!(open_to_write(&path, &[]).is_err());
+}
+
+#[test]
+fn holes_that_would_fill_the_filesystem_are_not_written() {
+    test("holes_that_would_fill_the_filesystem_are_not_written", || {
+        let place = Place::new("filling");
+        let small = Mounted::in_memory(&place, "size=160m")?;
+        let file = |name: &str, size: u64| {
+            let path = place.file(&format!("small/{name}"), size);
+            Opened::open(&path).unwrap()
+        };
+        let (large, half) = (file("large", 900 * MIB), file("half", 60 * MIB));
+        assert_eq!(refuse_filling(std::slice::from_ref(&half)), Ok(()));
+        let said = refuse_filling(&[half, large]).unwrap_err().to_string();
+        assert!(said.contains("would fill its filesystem"), "{said}");
+        // Two that fit one by one, and not together.
+        let said = refuse_filling(&[file("one", 60 * MIB), file("two", 60 * MIB)]).unwrap_err().to_string();
+        assert!(said.contains("120 MiB of what is to be written"), "{said}");
+        drop(small);
+        Ok(())
+    });
+}
