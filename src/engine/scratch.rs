@@ -288,7 +288,7 @@ mod tests {
             assert_eq!((extents.written, extents.unwritten, extents.holes), (Bytes(BYTES_MIN), Bytes(0), Bytes(0)));
         }
         let mut block = [0; 4096];
-        scratch.made.file.read_exact_at(&mut block, BYTES_MIN - 4096).unwrap();
+        scratch.opened().unwrap().file().read_exact_at(&mut block, BYTES_MIN - 4096).unwrap();
         let different: std::collections::BTreeSet<_> = block.into_iter().collect();
         assert!(different.len() > 200, "the last block holds no random data");
     }
