@@ -1,6 +1,6 @@
 //! The targets on a command line: files and devices, a directory for a scratch file, or a model of a device.
 
-use crate::engine::probe;
+use crate::engine::opened::Opened;
 use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Given<'_> {
 /// Refuses files and devices that are not there, or cannot be targets, before anything else is looked at.
 pub(super) fn check_members(target: &Target) -> Result<(), Error> {
     match target {
-        Target::Paths { members, .. } => members.iter().try_for_each(|path| probe::identity(path).map(drop)),
+        Target::Paths { members, .. } => members.iter().try_for_each(|path| Opened::open(path).map(drop)),
         Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => Ok(()),
     }
 }
