@@ -1,7 +1,7 @@
 //! What goes wrong: each ends with its name and a cure, and what was measured before is kept.
 
 use super::common::{Place, in_time, test, wait_until};
-use super::{begun, client, ends, lines, number, postgres_15, postgres_18, program, said, serve, signal};
+use super::{begun, client, ends, number, postgres_15, postgres_18, program, said, serve, signal};
 use rigel::record::{End, journal};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
@@ -86,9 +86,11 @@ fn a_session_that_the_server_ends_ends_the_run() {
         let server = serve(&postgres_15()?, &place, &[]);
         ends(&place, &format!("sql load {} --scale 2000", server.url()), 0);
         let line = format!("sql run {} -t 2 --run-time 1h --warm-up 0s --no-progress --out run", server.url());
-        let child = begun(&place, &line);
         let mut database = client(server.url());
-        wait_until("it measures", || lines(&place.0.join("run")) > 0);
+        let before = number(&mut database, SEARCHED);
+        let child = begun(&place, &line);
+        // The journal has a header before every session has its settings.
+        wait_until("it measures", || number(&mut database, SEARCHED) > before + 10);
         wait_until("a session is ended", || {
             let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
                        WHERE application_name LIKE 'rigel-%' AND application_name NOT LIKE '%-monitor' LIMIT 1) a";
