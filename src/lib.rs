@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`model`] | the nouns: plain data, parsed and printed |
 //! | [`plan`] | which data point comes next |
+//! | [`files`] | results that are written and texts that are read, among hostile users |
 //! | [`workload`] | which operation comes next |
 //! | [`engine`] | how one operation is executed |
 //! | [`drive`] | the loop: load, pacing, threads of one point |
@@ -33,6 +34,7 @@ pub mod cli;
 pub mod clock;
 pub mod drive;
 pub mod engine;
+pub mod files;
 pub mod import;
 pub mod look;
 pub mod model;

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
+    ("files", &["model"]),
     ("workload", &["model"]),
-    ("record", &["model"]),
+    ("record", &["model", "files"]),
     ("observe", &["model", "clock"]),
-    ("server", &["model", "clock"]),
+    ("server", &["model", "clock", "files"]),
     // Of `workload` an engine needs the generator of random numbers and what is written, never the mix; of `observe` the
     // guard needs how devices stand on each other.
-    ("engine", &["model", "clock", "workload", "observe"]),
+    ("engine", &["model", "clock", "files", "workload", "observe"]),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
     ("import", &["model", "record"]),
     ("analyse", &["model", "record"]),
@@ -33,8 +34,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look",
-            "report", "run", "serve", "import",
+            "model", "clock", "files", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan",
+            "look", "report", "run", "serve", "import",
         ],
     ),
     ("main", &["cli"]),
