@@ -2,12 +2,13 @@
 
 use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, reopen, stop_flag, target_again};
 use super::orion_args::{self, OrionArgs, Parsed};
-use super::output::{remark, result};
+use super::output::{self, remark, result};
 use super::page;
 use super::progress::{Progress, Way};
 use super::results::Results;
 use super::target::check_members;
 use crate::clock;
+use crate::files;
 use crate::model::{Error, Target};
 use crate::plan::lun;
 use crate::plan::orion::{OrionRequest, VolumeShape};
@@ -21,8 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -98,7 +98,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     let prefix = PathBuf::from(format!("{}_{stamp}", request.testname));
     let (prefix, results) = match &args.out {
         None => {
-            refuse_absent(&prefix)?;
+            refuse_unusable(&prefix)?;
             let results = Results::numbered(&prefix.display().to_string())?;
             (prefix, results)
         }
@@ -125,6 +125,7 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
     let mut plan = plan_of(&run)?;
     let begun_in = begun_in(&plan.directory);
     plan.prefix = begun_in.join(&plan.prefix);
+    refuse_unsafe(&plan.prefix)?;
     // Leave to destroy is given anew: much may have changed since.
     plan.destroy.clone_from(destroy);
     let target = target_again(&run.header, &begun_in);
@@ -228,7 +229,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(job.results.directory())?;
     let points = run.latest();
     if args.json {
-        result(&data::json(&run));
+        output::json(&data::json(&run));
     } else {
         result(&format!("\n{}", classic::result_block(&job.plan.orion, &points)));
     }
@@ -276,7 +277,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut written = Vec::new();
     for (suffix, text) in classic::files(&plan.orion, &names, &members, &run.latest()) {
         let path = with_suffix(prefix, suffix);
-        write_whole(&path, &text).map_err(|error| {
+        files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
                 "the journal is whole: once there is room, `rigel report RUN --orion-files DIR` writes the files",
@@ -287,27 +288,12 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(written)
 }
 
-/// Writes a file under another name, which it leaves when it is whole: half of a file must not pass for a result.
-pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut unfinished = path.as_os_str().to_os_string();
-    unfinished.push(".unfinished");
-    let written = File::create(&unfinished).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&unfinished, path)
-    });
-    if written.is_err() {
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    written
-}
-
 /// `rigel report --orion-files`: the six files of a run, into another directory.
 pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
     let plan = plan_of(run)?;
     let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
     let prefix = directory.join(name);
-    refuse_absent(&prefix)?;
+    refuse_unusable(&prefix)?;
     let summary = with_suffix(&prefix, "summary.txt");
     if summary.exists() {
         return Err(Error::asked(
@@ -348,7 +334,7 @@ fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
 fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
     let candidates = lun::candidates(testname);
     for path in &candidates {
-        match std::fs::read_to_string(path) {
+        match files::read_text(path, files::HAND_WRITTEN_MAX) {
             Ok(text) => {
                 lun::remark(testname, path).iter().for_each(|text| remark(&format!("{text}\n")));
                 return lun::parse(&text, path, Path::exists);
@@ -367,16 +353,26 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
     ))
 }
 
-/// Refuses files whose directory does not exist.
-fn refuse_absent(prefix: &Path) -> Result<(), Error> {
+/// Refuses files whose directory does not exist, or is not safe.
+fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.filter(|parent| !parent.is_dir()) {
-        None => Ok(()),
+        None => refuse_unsafe(prefix),
         Some(parent) => Err(Error::asked(
             format!("there is no directory '{}' for the result files", parent.display()),
             "make it first",
         )),
     }
+}
+
+/// Refuses root a place for the files in which another user could exchange them.
+fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
+    files::refuse_unsafe(prefix.parent().unwrap_or(Path::new(""))).map_err(|error| {
+        Error::asked(
+            format!("the files '{}' cannot be written: {error}", with_suffix(prefix, "*").display()),
+            "name a directory for the run by --out DIR",
+        )
+    })
 }
 
 /// What a point takes, with a warm-up that ends as soon as it may.

@@ -1,11 +1,10 @@
 //! The page of a run as a file: beside its journal after every run, or where it is asked for.
 
-use super::orion::write_whole;
-use super::output::{remark, result};
+use super::output::{raw, remark};
+use crate::files;
 use crate::model::Error;
 use crate::record::journal::Run;
 use crate::report::html::{self, page::Page};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ pub(super) fn beside(run: &Run, directory: &Path) {
 /// The same of a page that is made already.
 pub(super) fn put(page: &Page, directory: &Path) {
     let path = directory.join(FILE_NAME);
-    match write_whole(&path, &html::render(page)) {
+    match files::replace(&path, html::render(page).as_bytes()) {
         Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
         Err(error) => remark(&format!(
             "rigel: cannot write '{}': {error}\n  the journal is whole: rigel report {} --html writes it again\n",
@@ -44,11 +43,11 @@ pub(super) fn again(page: &Page, place: &Path, file: Option<&Path>) -> Result<()
 pub(super) fn write(page: &Page, path: &Path) -> Result<(), Error> {
     let text = html::render(page);
     if path == Path::new("-") {
-        result(&text);
+        raw(&text);
         return Ok(());
     }
     refuse_other(path)?;
-    write_whole(path, &text).map_err(|error| {
+    files::replace(path, text.as_bytes()).map_err(|error| {
         Error::failed(
             format!("cannot write '{}': {error}", path.display()),
             "name another file by --html FILE, or - for stdout",
@@ -62,7 +61,7 @@ pub(super) fn write(page: &Page, path: &Path) -> Result<(), Error> {
 fn refuse_other(path: &Path) -> Result<(), Error> {
     let mut begins = [0; OPENING.len()];
     let mut is_page = || {
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+        let read = files::open(path).and_then(|mut file| file.read_exact(&mut begins));
         read.is_ok() && begins.eq_ignore_ascii_case(OPENING)
     };
     if path.exists() && !(path.is_file() && is_page()) {

@@ -1,6 +1,7 @@
 //! Manual pages and shell completions, from the definition that also makes the help.
 
 use super::{orion_args, output};
+use crate::files::Directory;
 use crate::model::Error;
 use clap::Args;
 use clap_complete::Shell;
@@ -28,7 +29,7 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
             "name a directory",
         )
     };
-    std::fs::create_dir_all(&args.directory).map_err(failed)?;
+    let directory = Directory::make(&args.directory).map_err(failed)?;
     let mut pages = vec![("rigel".to_string(), command.clone())];
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
         let name = format!("rigel-{}", verb.get_name());
@@ -40,7 +41,7 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
         let page = if name == "rigel-orion" { orion_args::single_dash_roff(&page) } else { page };
-        std::fs::write(args.directory.join(format!("{name}.1")), page).map_err(failed)?;
+        directory.replace(format!("{name}.1"), &page).map_err(failed)?;
     }
     Ok(0)
 }
@@ -49,5 +50,5 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
 pub(super) fn completions(args: &CompletionsArgs, mut command: clap::Command) {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "rigel", &mut text);
-    output::result(&String::from_utf8_lossy(&text));
+    output::raw(&String::from_utf8_lossy(&text));
 }

@@ -5,8 +5,8 @@
 //! that somebody put there is ever followed.
 //!
 //! Where Rigel is root, another user must not be able to choose what root writes to:
-//! * the directory itself has to be root's, and nobody else may exchange what is in it: it is not writable for its group
-//!   or for all, or it has the sticky bit, like `/tmp`;
+//! * the directory itself has to be root's, and nobody else may exchange what is in it: it is not writable for its
+//!   group or for all, or it has the sticky bit, like `/tmp`;
 //! * a symbolic link on the way to it is followed only where root alone could have made it.
 //!
 //! Other users choose their own directories, and nothing is asked of those.
@@ -75,12 +75,15 @@ impl Directory {
     pub fn make_inside(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, name.as_ref(), mode)?;
         let handle = rustix::fs::openat(&self.handle, name.as_ref(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
-        let made = Self { handle };
-        let is_own = rustix::fs::fstat(&made.handle)?.st_uid == rustix::process::geteuid().as_raw();
-        if !is_own || !made.is_empty()? {
-            return Err(io::Error::other(format!("'{}' was exchanged as soon as it was made", name.as_ref().display())));
+        let inside = Self { handle };
+        let is_own = rustix::fs::fstat(&inside.handle)?.st_uid == rustix::process::geteuid().as_raw();
+        if !is_own || !inside.is_empty()? {
+            return Err(io::Error::other(format!(
+                "'{}' was exchanged as soon as it was made",
+                name.as_ref().display()
+            )));
         }
-        Ok(made)
+        Ok(inside)
     }
 
     /// True if nothing is in it.
@@ -126,10 +129,8 @@ impl Directory {
         // Of 2^64 names, so that nobody can take it beforehand.
         let unfinished = format!(".unfinished-{:016x}", RandomState::new().build_hasher().finish());
         let mut file = File::from(rustix::fs::openat(&self.handle, &unfinished, NEW | OFlags::WRONLY, FILE_MODE)?);
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| self.rename(&unfinished, name.as_ref()));
+        let written =
+            file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| self.rename(&unfinished, name.as_ref()));
         if written.is_err() {
             let _ = rustix::fs::unlinkat(&self.handle, &unfinished, AtFlags::empty());
         }

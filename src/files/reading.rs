@@ -3,11 +3,14 @@
 //! A device, a FIFO or a socket under the name of a file would be read for ever. What the user hands over as an open
 //! descriptor, such as `/dev/stdin` or a shell's `<(command)`, is read as a pipe too.
 
-use crate::model::Bytes;
+use crate::model::{Bytes, MIB};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
+
+/// More than anybody writes by hand: a list of targets, settings, passwords.
+pub const HAND_WRITTEN_MAX: Bytes = Bytes(MIB);
 
 /// Where the descriptors of this process are: only its user can have put something there.
 const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
@@ -59,10 +62,41 @@ pub fn read_text(path: &Path, most: Bytes) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// Bytes as a text.
+/// The text of a file that holds a secret: it has to be the user's own or root's, and nobody else may read or write it.
 ///
 /// # Errors
-/// They are no UTF-8.
+/// As of [`read_text`], or it is open to others.
+pub fn read_secret(path: &Path, most: Bytes) -> io::Result<String> {
+    let file = open(path)?;
+    let facts = rustix::fs::fstat(&file)?;
+    let others = Mode::from_raw_mode(facts.st_mode) & (Mode::RWXG | Mode::RWXO);
+    let why = if !others.is_empty() {
+        format!("others may read or write it (mode {:o})", facts.st_mode & 0o777)
+    } else if ![0, rustix::process::geteuid().as_raw()].contains(&facts.st_uid) {
+        format!("it belongs to user {}", facts.st_uid)
+    } else {
+        return text(read_open(&file, most)?);
+    };
+    Err(io::Error::new(ErrorKind::PermissionDenied, why))
+}
+
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not a text in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_holds_on_what_is_read() {
+        // A file of the kernel's says of itself that it is empty.
+        let path = Path::new("/proc/self/maps");
+        assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
+        let error = read(path, Bytes(10)).unwrap_err();
+        assert_eq!(error.to_string(), "it has more than 10 bytes, and no more is read");
+        assert!(read(path, Bytes(1 << 30)).unwrap().len() > 10);
+        assert_eq!(open(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a regular file");
+        assert_eq!(open(Path::new("/")).unwrap_err().to_string(), "it is a directory");
+    }
 }

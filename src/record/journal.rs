@@ -5,10 +5,11 @@
 //! The journal never changes a line that it has written.
 
 use super::{End, Imported, PointRecord};
+use crate::files::{self, Directory};
 use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the journal's format. Every version ever released is read.
@@ -23,6 +24,13 @@ pub const FILE_NAME: &str = "journal.jsonl";
 
 /// Room for the header and a few points; less is a full filesystem.
 const FREE_MIN: Bytes = Bytes(128 * KIB);
+
+/// The longest line that is read: a point of a week, in windows of a second, is about half as long.
+const LINE_MAX: Bytes = Bytes(4 << 30);
+
+/// Windows of a point, at most: of a second, they last for 115 days. What is derived of a point takes memory for each, and
+/// a journal may say anything.
+const WINDOWS_MAX: u64 = 10_000_000;
 
 /// The first line: what was to be measured, by what, on what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,14 +139,14 @@ impl Journal {
                 "name another with --out DIR",
             )
         };
-        std::fs::create_dir_all(directory).map_err(failed)?;
+        let made = Directory::make(directory).map_err(failed)?;
         let path = directory.join(FILE_NAME);
-        let file = OpenOptions::new().append(true).create_new(true).open(&path).map_err(failed)?;
+        let file = made.create(FILE_NAME).map_err(failed)?;
         lock(&path, &file)?;
         let mut journal = Self { path, file, whole: 0 };
         journal.append(&Line::Header(Box::new(header.clone())))?;
         // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
+        made.sync().map_err(failed)?;
         Ok(journal)
     }
 
@@ -159,17 +167,18 @@ impl Journal {
     /// As [`Journal::reopen`].
     pub fn reopen_each(directory: &Path, each: &mut Each) -> Result<(Self, Header, bool), Error> {
         let path = directory.join(FILE_NAME);
-        let failed = |error: std::io::Error| {
-            Error::failed(
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => unreadable(&path, &error),
+            _ => Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
                 "see that you may write to it, and that its filesystem is writable",
-            )
+            ),
         };
-        let text = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-        let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+        // What is read and what is cut and added to are one open file.
+        let file = Directory::open(directory).and_then(|directory| directory.append(FILE_NAME)).map_err(failed)?;
         // Read once nobody else can add to it any more.
         lock(&path, &file)?;
-        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(text), &mut points_alone(each))?;
+        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
@@ -240,24 +249,26 @@ pub fn file_of(path: &Path) -> PathBuf {
 pub fn is_being_written(path: &Path) -> bool {
     let path = file_of(path);
     let shared = rustix::fs::FlockOperation::NonBlockingLockShared;
-    File::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
+    files::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
 
 /// Refuses a run directory that already holds something, or that nothing can be written to: before anything is
 /// measured, or a scratch file filled.
 ///
 /// # Errors
-/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full.
+/// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full. Or root
+/// must not write there, because another user could exchange what is in it.
 pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
     refuse_occupied(directory)?;
-    let existing = directory.ancestors().map(|above| if above == Path::new("") { Path::new(".") } else { above });
-    let Some(existing) = existing.into_iter().find(|above| above.exists()) else { return Ok(()) };
     let unusable = |why: String| {
         Error::asked(
             format!("the result directory '{}' cannot be used: {why}", directory.display()),
             "name another with --out DIR",
         )
     };
+    files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
+    let existing = directory.ancestors().map(|above| if above == Path::new("") { Path::new(".") } else { above });
+    let Some(existing) = existing.into_iter().find(|above| above.exists()) else { return Ok(()) };
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(existing, access)
         .map_err(|error| unusable(format!("'{}' cannot be written to: {error}", existing.display())))?;
@@ -292,7 +303,12 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 /// It is missing, unreadable, of a later format, or damaged anywhere but in its last line.
 pub fn read(path: &Path) -> Result<Run, Error> {
     let path = file_of(path);
-    parse(&path, &std::fs::read(&path).map_err(|error| unreadable(&path, &error))?)
+    parse(&path, opened(&path)?)
+}
+
+/// A journal for reading: a regular file, whoever named it.
+fn opened(path: &Path) -> Result<BufReader<File>, Error> {
+    files::open(path).map(BufReader::new).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
@@ -306,7 +322,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 ///
 /// # Errors
 /// The text is of a later format, or damaged anywhere but in its last line.
-pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
+pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     let (mut points, mut imported) = (Vec::new(), Vec::new());
     let Lines { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
         Entry::Point(point) => points.push(*point),
@@ -322,8 +338,7 @@ pub fn parse(path: &Path, text: &[u8]) -> Result<Run, Error> {
 /// As [`read`].
 pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let path = file_of(path);
-    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-    let Lines { header, cut, .. } = read_lines(&path, BufReader::new(file), &mut points_alone(each))?;
+    let Lines { header, cut, .. } = read_lines(&path, opened(&path)?, &mut points_alone(each))?;
     Ok((header, cut))
 }
 
@@ -342,10 +357,8 @@ fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
 /// As [`read`], of the first line.
 pub fn header(path: &Path) -> Result<Header, Error> {
     let path = file_of(path);
-    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-    let mut first = Vec::new();
-    BufReader::new(file).read_until(b'\n', &mut first).map_err(|error| unreadable(&path, &error))?;
-    read_lines(&path, first.as_slice(), &mut |_, _| ()).map(|lines| lines.header)
+    let first = read_line(&mut opened(&path)?).map_err(|error| unreadable(&path, &error))?;
+    read_lines(&path, opened(&path)?.take(first.bytes), &mut |_, _| ()).map(|lines| lines.header)
 }
 
 /// Takes every point of a journal, with the header before it.
@@ -375,22 +388,26 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
         )
     };
     let (mut header, mut number, mut whole) = (None, 0, 0);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
+    let cut = loop {
         number += 1;
-        text.read_until(b'\n', &mut line).map_err(|error| unreadable(path, &error))?;
-        if !line.ends_with(b"\n") {
-            break;
+        let line = read_line(&mut text).map_err(|error| unreadable(path, &error))?;
+        if let Some(why) = line.damage {
+            return Err(damaged(number, why));
         }
-        whole += line.len() as u64;
-        check_format(path, &line)?;
-        let entry = match serde_json::from_slice(&line).map_err(|error| damaged(number, &error.to_string()))? {
+        if !line.is_whole {
+            break line.bytes > 0;
+        }
+        whole += line.bytes;
+        check_format(path, &line.text)?;
+        let entry = match serde_json::from_slice(&line.text).map_err(|error| damaged(number, &error.to_string()))? {
             Line::Header(first) if header.is_none() => {
                 header = Some(*first);
                 continue;
             }
             Line::Header(_) => return Err(damaged(number, "a second header")),
+            Line::Point(point) if point.measured.0 / point.window.0.max(1) > WINDOWS_MAX => {
+                return Err(damaged(number, "its windows are too narrow for its length"));
+            }
             Line::Point(point) => Entry::Point(point),
             Line::Imported(imported) => Entry::Imported(imported),
         };
@@ -398,14 +415,57 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
             Some(header) => each(header, entry),
             None => return Err(damaged(number, "a point before the header")),
         }
-    }
+    };
     let header = header.ok_or_else(|| {
         Error::asked(
             format!("'{}' holds no run: its first line was never finished", path.display()),
             "start the run again",
         )
     })?;
-    Ok(Lines { header, whole, cut: !line.is_empty() })
+    Ok(Lines { header, whole, cut })
+}
+
+/// A line as it lies in the file.
+#[derive(Default)]
+struct RawLine {
+    /// With the line break at its end; empty of a line that is none of ours.
+    text: Vec<u8>,
+    bytes: u64,
+    /// It has its end.
+    is_whole: bool,
+    /// Why no line of ours can be like that.
+    damage: Option<&'static str>,
+}
+
+/// Reads a line. Any file may be named as a journal: once a line is clear to be none of ours, its bytes are counted, up to
+/// [`LINE_MAX`], and no longer kept.
+fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
+    let mut line = RawLine::default();
+    let mut is_ours = true;
+    loop {
+        let piece = text.fill_buf()?;
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let piece = &piece[..end.map_or(piece.len(), |at| at + 1)];
+        let length = piece.len();
+        // JSON spells out whatever is below a blank. A cut line may end in zeros, after a power cut.
+        is_ours &= !piece.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
+        if is_ours {
+            line.text.extend_from_slice(piece);
+        } else {
+            line.text = Vec::new();
+        }
+        line.bytes += length as u64;
+        line.is_whole = end.is_some();
+        text.consume(length);
+        if line.bytes > LINE_MAX.0 {
+            line.damage = Some("it is longer than 4 GiB");
+        } else if line.is_whole && !is_ours {
+            line.damage = Some("there are control characters in it");
+        }
+        if line.is_whole || length == 0 || line.damage.is_some() {
+            return Ok(line);
+        }
+    }
 }
 
 /// A later format is named as such, instead of failing on whatever it changed first.
