@@ -63,11 +63,11 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);
     let products: Vec<Product> = Product::ALL.into_iter().filter(wanted).collect();
-    output::result(&if args.json {
-        advice::json(&run, &found, &products)
+    if args.json {
+        output::json(&advice::json(&run, &found, &products));
     } else {
-        advice::text(&run, &found, &products)
-    });
+        output::result(&advice::text(&run, &found, &products));
+    }
     warn_if_cut(&run);
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
 
 use super::measuring::{self, MeasuringArgs};
-use super::output::{remark, result};
+use super::output::{self, remark, result};
 use super::page;
 use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
 use crate::plan::{CalibrateRequest, Search};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let found = report::calibration::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.measuring.json {
-        result(&data::json(&run));
+        output::json(&data::json(&run));
     } else if args.like_oracle {
         result(&report::calibration::oracle_row(&run, &found));
     } else {

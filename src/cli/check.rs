@@ -58,9 +58,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     if scratch.is_none() {
         look.findings.extend(look::writing(&members));
     }
-    let text = if args.json { render_json(&look) } else { render_text(&look) };
-    output::result(text.trim_end());
-    output::result("\n");
+    if args.json {
+        output::json(&format!("{}\n", render_json(&look)));
+    } else {
+        output::result(&format!("{}\n", render_text(&look).trim_end()));
+    }
     Ok(exit_status(&look))
 }
 

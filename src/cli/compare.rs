@@ -75,7 +75,11 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_incomparable(&found)?;
     refuse_nothing_in_common(&found)?;
     if args.html.as_deref() != Some(Path::new("-")) {
-        output::result(&if args.json { comparison::json(&found) } else { comparison::text(&found) });
+        if args.json {
+            output::json(&comparison::json(&found));
+        } else {
+            output::result(&comparison::text(&found));
+        }
     }
     if let Some(file) = &args.html {
         let runs: Vec<(&Run, &Subject)> = members.iter().map(|member| &member.run).zip(&subjects).collect();

@@ -3,7 +3,7 @@
 use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
 use super::database;
 use super::measuring::{self, MeasuringArgs};
-use super::output::{remark, result};
+use super::output::{self, remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
 use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
@@ -92,7 +92,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let found = report::curve::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.measuring.json {
-        result(&data::json(&run));
+        output::json(&data::json(&run));
     } else {
         result(&report::curve::text(&run, &found, Detail::Usual));
     }

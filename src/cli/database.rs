@@ -3,6 +3,7 @@
 use super::output::remark;
 use crate::engine::sql::access::from_pgpass;
 use crate::engine::sql::{Access, Address, Secret};
+use crate::files;
 use crate::model::{Dbms, Error};
 use clap::Args;
 use std::ffi::OsString;
@@ -71,10 +72,10 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
 }
 
 fn first_line(path: &Path) -> Result<Secret, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = files::read_secret(path, files::HAND_WRITTEN_MAX).map_err(|error| {
         Error::asked(
             format!("the password file '{}' cannot be read: {error}", path.display()),
-            "name a file whose first line is the password",
+            "name a file whose first line is the password, which nobody else may read (chmod 600)",
         )
     })?;
     Ok(Secret::new(text.lines().next().unwrap_or_default().to_string()))

@@ -3,6 +3,7 @@
 use super::results::Results;
 use super::{output, page};
 use crate::clock;
+use crate::files;
 use crate::import::{self, Format, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, Layout, Target, TargetFacts};
 use crate::record::Imported;
@@ -92,8 +93,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;
-    let text = if args.json { None } else { report::imported::text(&run) };
-    output::result(&text.unwrap_or_else(|| report::data::json(&run)));
+    match report::imported::text(&run).filter(|_| !args.json) {
+        Some(text) => output::result(&text),
+        None => output::json(&report::data::json(&run)),
+    }
     output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);
     Ok(0)
@@ -113,17 +116,9 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 
 /// The text of a file.
 fn read(path: &Path) -> Result<String, Error> {
-    let unreadable = |why: String| {
-        Error::asked(format!("cannot read '{}': {why}", path.display()), "name a file with a tool's results")
-    };
-    let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if size.is_dir() {
-        return Err(unreadable("it is a directory".into()));
-    }
-    if size.len() > BYTES_MAX.0 {
-        return Err(unreadable(format!("it has {}, and up to {BYTES_MAX} are read", Bytes(size.len()))));
-    }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = files::read(path, BYTES_MAX).map_err(|error| {
+        Error::asked(format!("cannot read '{}': {error}", path.display()), "name a file with a tool's results")
+    })?;
     import::text(&path.display().to_string(), &bytes)
 }
 

@@ -1,7 +1,7 @@
 //! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the I/O go?
 
 use super::measuring;
-use super::output::{remark, result};
+use super::output::{self, remark, result};
 use super::progress::{Progress, Way};
 use super::results::Results;
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
@@ -136,7 +136,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
 
 fn show(run: &Run, out: &Path, json: bool) {
     if json {
-        result(&report::data::json(run));
+        output::json(&report::data::json(run));
     } else if let Some(found) = report::layers::of(run) {
         result(&report::layers::text(run, &found, Detail::Usual));
     }

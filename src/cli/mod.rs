@@ -88,7 +88,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     } else {
         other_verb(arguments)
     };
-    outcome.unwrap_or_else(|error| {
+    output::concluded(outcome).unwrap_or_else(|error| {
         output::complain(&error);
         error.exit_status()
     })
@@ -116,7 +116,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
         },
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let _ = error.print();
+                output::noted(error.print());
                 Ok(0)
             }
             // No verb at all: the help says which there are.

@@ -5,7 +5,7 @@ use super::output;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, MIB, Nanos, Point, Sample, Step};
+use crate::model::{Bytes, MIB, Nanos, Point, Sample, Step, escaped};
 use crate::record::{End, PointRecord};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -75,7 +75,7 @@ impl Progress {
         let line = match way {
             Way::Silent => None,
             Way::Lines => Some(lines()),
-            Way::Live => Some(View::open(title, points).map_or_else(
+            Way::Live => Some(View::open(&escaped(title), points).map_or_else(
                 |why| {
                     output::remark(&format!("no live view: {why}; progress is told by lines\n"));
                     lines()
@@ -105,7 +105,7 @@ impl Progress {
         let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
             Some(Line::Live(view)) => view.tell(|state, now| state.fill(what, done.0, of.0, left, now)),
-            Some(Line::Terminal(bar)) => bar.set_message(text),
+            Some(Line::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
             Some(Line::Plain) if now >= self.told.plus(FILL_EVERY) => {
                 self.told = now;
                 output::remark(&format!("{text}\n"));
@@ -117,9 +117,9 @@ impl Progress {
     /// Something without a measure is being done.
     pub(super) fn say(&mut self, what: &str) {
         match &self.line {
-            Some(Line::Terminal(bar)) => bar.set_message(what.to_string()),
+            Some(Line::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
             Some(Line::Plain) => output::remark(&format!("{what}\n")),
-            Some(Line::Live(view)) => view.tell(|state, _| state.say(what)),
+            Some(Line::Live(view)) => view.tell(|state, _| state.say(&escaped(what))),
             None => {}
         }
     }
@@ -224,7 +224,7 @@ impl Progress {
                 };
             }
         }
-        bar.set_message(text);
+        bar.set_message(escaped(&text).into_owned());
     }
 
     /// A point is in the journal.

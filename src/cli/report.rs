@@ -64,16 +64,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         warn_if_cut(&run);
         return Ok(0);
     }
-    let text = match (&args.emit_fio, args.format) {
-        (Some(point), _) => fio::job(&run, point)?,
-        (None, _) if args.json => data::json(&run),
-        (None, Format::Text) => text(&run, args.detail()),
-        (None, Format::Csv) => imported::csv(&run).unwrap_or_else(|| data::csv(&run)),
-        (None, Format::Json) => data::json(&run),
-        (None, Format::Awr) => awr(&run)?,
-        (None, Format::Orion) => orion::summary_again(&run)?,
-    };
-    output::result(&text);
+    match (&args.emit_fio, args.format()) {
+        (Some(point), _) => output::raw(&fio::job(&run, point)?),
+        (None, Format::Text) => output::result(&text(&run, args.detail())),
+        (None, Format::Csv) => output::raw(&imported::csv(&run).unwrap_or_else(|| data::csv(&run))),
+        (None, Format::Json) => output::json(&data::json(&run)),
+        (None, Format::Awr) => output::result(&awr(&run)?),
+        (None, Format::Orion) => output::result(&orion::summary_again(&run)?),
+    }
     warn_if_cut(&run);
     Ok(0)
 }
@@ -83,9 +81,13 @@ impl ReportArgs {
         if self.verbose { Detail::Verbose } else { Detail::Usual }
     }
 
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
     /// A soak's journal is read round by round: it may be of weeks.
     fn of_soak(&self) -> Result<u8, Error> {
-        let format = if self.json { Format::Json } else { self.format };
+        let format = self.format();
         if self.emit_fio.is_some() || self.orion_files.is_some() || matches!(format, Format::Orion | Format::Awr) {
             return Err(Error::asked("this run is a soak", "there are --format text, csv and json, and --html"));
         }
@@ -93,11 +95,11 @@ impl ReportArgs {
         if let Some(file) = &self.html {
             page::again(&html::of_soak(&header, &found), &self.run, file.as_deref())?;
         } else {
-            output::result(&match format {
-                Format::Csv => report::soak::csv(&found),
-                Format::Json => report::soak::json(&header, &found),
-                _ => report::soak::text(&header, &found, self.detail()),
-            });
+            match format {
+                Format::Csv => output::raw(&report::soak::csv(&found)),
+                Format::Json => output::json(&report::soak::json(&header, &found)),
+                _ => output::result(&report::soak::text(&header, &found, self.detail())),
+            }
         }
         if cut && !journal::is_being_written(&self.run) {
             output::remark(

@@ -2,7 +2,7 @@
 
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs, rounds};
-use super::output::{remark, result};
+use super::output::{self, remark};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
 use crate::analyse::{Causes, Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
@@ -130,7 +130,11 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
 /// through; none if nothing was.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
-    result(&if json { soak::json(&header, &found) } else { soak::text(&header, &found, Detail::Usual) });
+    if json {
+        output::json(&soak::json(&header, &found));
+    } else {
+        output::result(&soak::text(&header, &found, Detail::Usual));
+    }
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
     page::put(&html::of_soak(&header, &found), directory);
     if stopped == Some(true) {

@@ -3,7 +3,7 @@
 use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
-use super::output::{remark, result};
+use super::output::{self, remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
@@ -483,7 +483,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     let found = report::curve::of(&run)
         .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
     if args.json {
-        result(&report::data::json(&run));
+        output::json(&report::data::json(&run));
     } else {
         let curve = || report::curve::text(&run, &found, Detail::Usual);
         result(&report::sql::text(&run, &found, Detail::Usual).unwrap_or_else(curve));

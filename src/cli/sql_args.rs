@@ -2,6 +2,7 @@
 
 use super::conf::{self, Conf, Dialect, HotSpot, Scale, Settings};
 use super::output::remark;
+use crate::files;
 use crate::model::{self, Bytes, Dbms, Error, MIB, Nanos, Ratio, Redo, SqlWork, Tables, Think};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -103,7 +104,7 @@ impl WorkArgs {
     /// The file, if one was named.
     fn file(&self) -> Result<Option<Conf>, Error> {
         let Some(path) = &self.conf else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
             Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
         })?;
         let in_file = |error: Error| match error {

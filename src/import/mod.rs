@@ -10,9 +10,9 @@ mod samples;
 pub mod table;
 pub mod time;
 
-use crate::model::Error;
+use crate::model::{Error, escaped};
 use crate::record::Imported;
-use crate::record::imported::{Figures, escaped};
+use crate::record::imported::Figures;
 use std::borrow::Cow;
 
 /// A file that was read.

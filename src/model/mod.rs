@@ -14,6 +14,7 @@ mod pattern;
 mod point;
 mod sql;
 mod target;
+mod text;
 mod units;
 
 pub use bound::{Bound, quantile_name};
@@ -29,4 +30,5 @@ pub use pattern::Pattern;
 pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
 pub use sql::{Dbms, HotSpot, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
+pub use text::{drives_a_terminal, escaped, escaped_json};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

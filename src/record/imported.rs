@@ -6,7 +6,6 @@
 use super::Histogram;
 use crate::model::Moment;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// What one source tells: a file, or the files of one run of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -204,24 +203,6 @@ impl ToldLatency {
 pub fn is_countable(histogram: &Histogram) -> bool {
     let sum = histogram.buckets().try_fold(0u64, |sum, (.., count)| sum.checked_add(count));
     sum.is_some_and(|sum| (1..1 << 62).contains(&sum))
-}
-
-/// `text` with the characters that drive a terminal spelled out: what other tools wrote may hold any.
-#[must_use]
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    let drives = |c: char| c.is_control() && !c.is_whitespace();
-    if !text.contains(drives) {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if drives(c) {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-    }
-    Cow::Owned(plain)
 }
 
 impl Counted {

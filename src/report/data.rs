@@ -1,5 +1,6 @@
 //! The report for programs: JSON and csv.
 
+use super::csv::cell;
 use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
@@ -116,7 +117,7 @@ pub fn csv(run: &Run) -> String {
     for point in run.latest().iter().map(summarise) {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
-            let _ = write!(text, "{},{},{},{},", point.small, point.large, class.name, class.io_bytes);
+            let _ = write!(text, "{},{},{},{},", point.small, point.large, cell(&class.name), class.io_bytes);
             let _ =
                 write!(text, "{},{},{failed},{:.2},{:.3},", class.outstanding, class.done, class.iops, class.mib_per_s);
             match class.latency {

@@ -2,6 +2,7 @@
 //!
 //! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
 
+use super::csv::cell;
 use super::soak::{self, SoakResult};
 use super::table;
 use crate::analyse::{
@@ -9,7 +10,7 @@ use crate::analyse::{
 };
 use crate::analyse::{imported, order, predictability, rounds, summaries};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad, escaped};
+use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
 use crate::record::journal::Run;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,7 +63,7 @@ pub fn text(run: &Run) -> Option<String> {
         run.header.started, run.header.version
     );
     text.push_str(table::cut_off(run));
-    Some(escaped(&text).into_owned())
+    Some(text)
 }
 
 /// Of a run that is one series of a throughput and nothing else: what that says of days, as a soak's rounds would. None
@@ -243,13 +244,13 @@ pub fn csv(run: &Run) -> Option<String> {
         );
     }
     for one in &found {
-        let source = quoted(one.sources.first().map_or("", String::as_str));
+        let source = cell(one.sources.first().map_or("", String::as_str));
         for load in &one.loads {
             let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
             let words =
                 [&load.label, &load.load, load.like.as_ref().unwrap_or(&String::new()), &load.class, &load.kind]
-                    .map(|w| quoted(w));
-            let _ = write!(text, "{source},{},{},", one.tool, words.join(","));
+                    .map(|w| cell(w));
+            let _ = write!(text, "{source},{},{},", cell(&one.tool), words.join(","));
             let _ =
                 write!(text, "{},{},{},", whole(load.io_bytes.map(u64::from)), figure(load.seconds), whole(load.done));
             let times = [
@@ -264,28 +265,23 @@ pub fn csv(run: &Run) -> Option<String> {
             ];
             let figures = [load.iops, load.mib_per_s].into_iter().chain(times).map(figure);
             let _ = write!(text, "{},", figures.collect::<Vec<_>>().join(","));
-            let _ = writeln!(text, "{},{}", load.quantiles_of.as_deref().unwrap_or(""), figure(load.littles_law));
+            let _ = writeln!(text, "{},{}", cell(load.quantiles_of.as_deref().unwrap_or("")), figure(load.littles_law));
         }
     }
     if found.iter().any(|one| !one.series.is_empty()) {
         text.push_str("source,tool,series,unit,begin,seconds,value,count\n");
     }
     for one in &found {
-        let source = quoted(one.sources.first().map_or("", String::as_str));
+        let source = cell(one.sources.first().map_or("", String::as_str));
         for series in &one.series {
             for sample in &series.samples {
                 let figures = [sample.seconds, sample.value, sample.count].map(figure).join(",");
-                let (name, unit) = (quoted(&series.name), quoted(&series.unit));
-                let _ = writeln!(text, "{source},{},{name},{unit},{},{figures}", one.tool, sample.begin);
+                let (name, unit) = (cell(&series.name), cell(&series.unit));
+                let _ = writeln!(text, "{source},{},{name},{unit},{},{figures}", cell(&one.tool), sample.begin);
             }
         }
     }
     Some(text)
-}
-
-/// A field of a csv, in quotes where it needs them.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }
 
 /// What was imported, as a run that is compared with others.

@@ -7,6 +7,7 @@ pub mod calibration;
 mod chart;
 pub mod classic;
 pub mod comparison;
+mod csv;
 pub mod curve;
 pub mod data;
 pub mod fio;

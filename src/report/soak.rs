@@ -3,6 +3,7 @@
 //! Goes in: rounds and what was found in them, from a soak's journal or from another tool's figures. What is not known
 //! of such figures, latencies for one, is left out.
 
+use super::csv::cell;
 use super::data::{self, Head};
 use super::table::{self, Detail};
 use crate::analyse::{
@@ -88,7 +89,7 @@ pub fn csv(result: &SoakResult) -> String {
         let _ = writeln!(
             text,
             ",{},{},{},{},{},{},{}",
-            host.and_then(|host| host.device.clone()).unwrap_or_default(),
+            cell(host.and_then(|host| host.device.as_deref()).unwrap_or_default()),
             figure(host.and_then(|host| host.device_busy)),
             figure(host.and_then(|host| host.queue)),
             figure(host.map(|host| host.cpu_busy)),

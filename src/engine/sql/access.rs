@@ -3,6 +3,7 @@
 //! Goes in: URLs, the environment's words for passwords and certificates. Comes out: an [`Access`], which never shows a
 //! password: not in a URL, nor in a debug print, nor in the journal.
 
+use crate::files;
 use crate::model::{Dbms, Error};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -302,7 +303,7 @@ pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<St
         let why = format!("'{}' is not used: others may read it. Set its mode to 0600", path.display());
         return (None, Some(why));
     }
-    let Ok(text) = std::fs::read_to_string(path) else { return (None, None) };
+    let Ok(text) = files::read_text(path, files::HAND_WRITTEN_MAX) else { return (None, None) };
     (text.lines().find_map(|line| password_in(line, address)).map(Secret::new), None)
 }
 
