@@ -1,6 +1,8 @@
 //! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
 
-use crate::model::{Arrivals, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until};
+use crate::model::{
+    Arrivals, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until, drives_a_terminal,
+};
 use crate::plan::Search;
 use crate::plan::orion::least_common_multiple;
 use crate::record::journal::{Header, Run};
@@ -31,6 +33,7 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
             return Err(Error::asked(format!("fio has no target '{}'", header.target), "measure a file or a device"));
         }
     };
+    refuse_unsafe(header, point, &members)?;
     let mut text = heading(header, point, &members);
     let places = Places::of(header, &points, &members);
     let mut classes: Vec<&str> = Vec::new();
@@ -62,6 +65,27 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
         text.push_str(&load(stream, &header.engine.name));
     }
     Ok(text)
+}
+
+/// Refuses texts that would be more in a job than the name of a file or a job: fio runs commands that a job names, and
+/// a journal may come from anywhere.
+fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<(), Error> {
+    let refuse = |what: &str, text: &str, special: &[char]| {
+        let is_plain = !text.chars().any(|c| drives_a_terminal(c) || special.contains(&c)) && text.trim() == text;
+        if is_plain && !text.is_empty() {
+            return Ok(());
+        }
+        Err(Error::asked(
+            format!("the {what} '{text}' of this run cannot stand in a job of fio"),
+            "no line breaks, control characters, blanks at the ends or any of ; # $ ` \\ may be in it: name the target by \
+             a link without them, and measure again",
+        ))
+    };
+    for path in members {
+        refuse("path", &path.display().to_string(), &[';', '#', '$', '`', '\\'])?;
+    }
+    point.streams.iter().try_for_each(|stream| refuse("class", &stream.name, &['[', ']', ';', '#', '$', '`', '\\']))?;
+    refuse("time", &header.started, &[])
 }
 
 /// The points of a run: as planned, or, where each was chosen by what the ones before it showed, as measured.
@@ -103,7 +127,10 @@ fn load(stream: &Stream, engine: &str) -> String {
 fn positions(stream: &Stream, places: &Places) -> String {
     match stream.pattern {
         Pattern::Uniform => String::new(),
-        Pattern::Sequential { start } => places.beginning(start * u64::from(stream.length), u64::from(stream.length)),
+        Pattern::Sequential { start } => {
+            let length = u64::from(stream.length);
+            places.beginning(start.saturating_mul(length), length)
+        }
         Pattern::Zipf { theta } => {
             // fio takes no 1.
             let theta = if (theta - 1.0).abs() < 1e-6 { 1.0001 } else { theta };
@@ -157,11 +184,12 @@ impl Places {
         let lengths = points.iter().flat_map(|point| &point.streams).map(|stream| u64::from(stream.length));
         // A run that was ended early has not made all the points that its members were cut for.
         let grain =
-            Search::of(&header.plan).map_or_else(|| lengths.fold(1, least_common_multiple), |plan| plan.grain());
+            Search::of(&header.plan).map_or_else(|| lengths.fold(1, least_common_multiple), |plan| plan.grain()).max(1);
         let sizes = header.facts.members.iter().map(|member| member.bytes.0 / grain * grain);
-        let starts = sizes.scan(0, |end, size| {
-            *end += size;
-            Some(*end - size)
+        let starts = sizes.scan(0_u64, |end, size| {
+            let start = *end;
+            *end = start.saturating_add(size);
+            Some(start)
         });
         Self {
             names: members.iter().map(|path| escaped(path)).collect(),
@@ -176,11 +204,11 @@ impl Places {
     /// The options of a sequential stream that begins at `offset` of the volume. fio's offset is one in each file.
     fn beginning(&self, offset: u64, length: u64) -> String {
         if let Some(stripe) = self.stripe {
-            let row = offset / stripe / self.names.len() as u64 * stripe;
-            return format!("file_service_type=roundrobin:{}\noffset={row}\n", stripe / length);
+            let row = offset / stripe.max(1) / self.names.len() as u64 * stripe;
+            return format!("file_service_type=roundrobin:{}\noffset={row}\n", stripe / length.max(1));
         }
         let mut text = "# fio does not go on at the end of the file: it begins again here\n".to_string();
-        let member = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let member = self.starts.partition_point(|start| *start <= offset).clamp(1, self.names.len().max(1)) - 1;
         if self.names.len() > 1 {
             let _ = writeln!(text, "filename={}", self.names[member]);
         }
