@@ -3,6 +3,7 @@
 //! Reads `cargo metadata` and the list in `deny.toml`; needs no other tool and no network beyond the build's.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -26,6 +27,21 @@ fn every_licence_on_the_list_occurs() {
     for licence in allowed_licences(&read("deny.toml")) {
         let occurs = packages.iter().any(|(_, expression)| words(expression).contains(&licence));
         assert!(occurs, "no crate is under '{licence}' any more: take it off the list in deny.toml");
+    }
+}
+
+/// What is not a crate has no lock file that holds it: these are the files of uPlot 1.6.32 as they are published, in the
+/// `dist` of its npm package.
+#[test]
+fn what_is_vendored_is_as_it_was_published() {
+    for (name, published) in [
+        ("uPlot.iife.min.js", "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"),
+        ("uPlot.min.css", "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"),
+        ("LICENSE", "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd"),
+    ] {
+        let digest = Sha256::digest(read(&format!("src/report/html/assets/uplot/{name}")));
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, published, "SHA-256 of {name}");
     }
 }
 

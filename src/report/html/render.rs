@@ -10,6 +10,8 @@ mod unit;
 
 use super::page::{Block, Chart, Headline, Page, Plot, Section, Table, Tone};
 use crate::model::{Finding, Severity};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("assets/rigel.css");
@@ -31,24 +33,43 @@ const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 #[must_use]
 pub fn render(page: &Page) -> String {
     let title = escape::html(&page.title);
+    let style = format!("\n{CHARTS_STYLE}\n{STYLE}");
+    let scripts = [format!("/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}"), format!("\n{SCRIPT}")];
     let sections: String = page.sections.iter().map(section).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"Rigel {version}\">\n\
          <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n\
-         <style>\n{CHARTS_STYLE}\n{STYLE}</style>\n</head>\n<body>\n\
+         <style>{style}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#answer\">To the answer</a>\n\
          <header>\n<h1>{heading}</h1>\n<button type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n\
          <div class=\"page\">\n{contents}<main>\n{answer}{sections}</main>\n</div>\n\
          <footer><p>Made by Rigel {version} from the journal of the run. This file is whole: it loads nothing. \
          Charts are drawn by uPlot 1.6.32, © 2022 Leon Sorokin, under the MIT licence.</p></footer>\n\
-         <script>/*\n{CHARTS_LICENCE}*/\n{CHARTS_SCRIPT}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+        scripts[0],
+        scripts[1],
+        policy = policy(&style, &scripts),
         version = env!("CARGO_PKG_VERSION"),
         heading = escape::html(&page.heading),
         contents = contents(&page.sections),
         answer = answer(page),
+    )
+}
+
+/// What a browser may run and load of the page: its own style and scripts, known by their hashes, and nothing else, should
+/// any text of a journal ever get past the escaping. Colours of single cells stand in attributes, which can load nothing.
+fn policy(style: &str, scripts: &[String; 2]) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src {} {}; style-src {}; style-src-attr 'unsafe-inline'; img-src data:; \
+         base-uri 'none'; form-action 'none'",
+        hash(&scripts[0]),
+        hash(&scripts[1]),
+        hash(style),
     )
 }
 
