@@ -16,6 +16,7 @@ mod journal;
 mod laws;
 mod licences;
 mod metrics;
+mod mutated;
 mod predictability;
 mod search;
 mod tidy;

@@ -8,6 +8,7 @@ mod common;
 mod engines;
 mod guard;
 mod guard_attacks;
+mod hostile;
 mod interrupt;
 mod live;
 mod serve;

@@ -170,6 +170,7 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
         let by_environment = program(&place, &load).env("PGPASSWORD", "s3cret").output().unwrap();
         assert!(by_environment.status.success(), "{by_environment:?}");
         std::fs::write(place.0.join("password"), "s3cret\n").unwrap();
+        std::fs::set_permissions(place.0.join("password"), std::fs::Permissions::from_mode(0o600)).unwrap();
         let line = "-t 1 --work-loop 20 --warm-up 0s --no-progress --password-file password --out run";
         let by_file = program(&place, &format!("sql run {url} {line}")).output().unwrap();
         assert!(by_file.status.success(), "{by_file:?}");

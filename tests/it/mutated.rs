@@ -1,0 +1,144 @@
+//! Journals whose values are not what Rigel writes: every report of such a run is made, or the journal is refused. A
+//! fuzzer goes further (`fuzz/`); this is a fixed sample for every day, the same each time.
+
+use crate::common::{Place, rigel};
+use rigel::analyse::{Product, compare};
+use rigel::record::journal::{self, Run};
+use rigel::report::table::Detail;
+use rigel::report::{advice, calibration, comparison, curve, data, fio, html, imported, layers, sql, table};
+use rigel::workload::rng::Rng;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Mutated journals of each sound one.
+const MUTATIONS: u64 = 600;
+
+/// All that can be said of a run, alone and beside the one it was made of.
+fn report(run: &Run, sound: &Run) {
+    let _ = (table::text(run, Detail::Verbose), data::json(run), data::csv(run), imported::csv(run), imported::text(run));
+    let _ = html::render(&html::of(run));
+    if let Some(found) = calibration::of(run) {
+        let _ = (calibration::text(run, &found, Detail::Usual), calibration::oracle_row(run, &found));
+        let _ = advice::text(run, &found, &Product::ALL);
+        let _ = advice::json(run, &found, &Product::ALL);
+    }
+    if let Some(found) = curve::of(run) {
+        let _ = (curve::text(run, &found, Detail::Usual), sql::text(run, &found, Detail::Usual));
+    }
+    if let Some(found) = layers::of(run) {
+        let _ = layers::text(run, &found, Detail::Usual);
+    }
+    for point in run.header.points.iter().take(4) {
+        let _ = fio::job(run, &point.coordinates.name());
+    }
+    let subjects = [comparison::subject("sound", sound), comparison::subject("mutated", run)];
+    let found = compare(&subjects, None);
+    let _ = (comparison::text(&found), comparison::json(&found));
+    let runs: Vec<_> = [sound, run].into_iter().zip(&subjects).collect();
+    let _ = html::render(&html::compared(&runs, &found));
+}
+
+/// Goes down into a document by chance, to a single value or to something on the way there, and puts another in its place.
+fn mutate(value: &mut Value, rng: &mut Rng) {
+    let stops = rng.below(12) == 0;
+    match value {
+        Value::Array(inside) if !inside.is_empty() && !stops => {
+            let length = inside.len() as u64;
+            return mutate(&mut inside[usize::try_from(rng.below(length)).unwrap()], rng);
+        }
+        Value::Object(inside) if !inside.is_empty() && !stops => {
+            let length = inside.len() as u64;
+            let at = usize::try_from(rng.below(length)).unwrap();
+            return mutate(inside.values_mut().nth(at).unwrap(), rng);
+        }
+        _ => {}
+    }
+    let other = match value {
+        Value::Number(_) => {
+            let numbers = [
+                json!(0),
+                json!(1),
+                json!(-1),
+                json!(7),
+                json!(u32::MAX),
+                json!(1_u64 << 63),
+                json!(u64::MAX),
+                json!(u64::MAX - 1),
+                json!(1e308),
+                json!(1e-308),
+                json!(0.5),
+            ];
+            numbers[usize::try_from(rng.below(numbers.len() as u64)).unwrap()].clone()
+        }
+        Value::String(_) => match rng.below(4) {
+            0 => json!(""),
+            1 => json!("<script>alert(1)</script>\u{1b}[2J\u{202e}"),
+            2 => json!("x".repeat(70_000)),
+            _ => json!("=1\n[global]\nexec_prerun=id"),
+        },
+        Value::Array(inside) if inside.len() > 1 && rng.below(2) == 0 => {
+            inside.truncate(1);
+            return;
+        }
+        Value::Array(_) => json!([]),
+        Value::Bool(is) => json!(!*is),
+        Value::Null | Value::Object(_) => Value::Null,
+    };
+    *value = other;
+}
+
+/// What is reported of journals that are `sound` but for one to four values; answers how many were reported and refused.
+fn reported(name: &str, sound: &str) -> (u64, u64) {
+    let path = Path::new(name);
+    let whole = journal::parse(path, sound.as_bytes()).unwrap();
+    let lines: Vec<Value> = sound.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (mut reports, mut refusals) = (0, 0);
+    for seed in 0..MUTATIONS {
+        let mut rng = Rng::new(seed, lines.len() as u64);
+        let mut lines = lines.clone();
+        for _ in 0..=rng.below(4) {
+            let at = usize::try_from(rng.below(lines.len() as u64)).unwrap();
+            mutate(&mut lines[at], &mut rng);
+        }
+        let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
+        match journal::parse(path, text.as_bytes()) {
+            Ok(run) => {
+                let told = std::panic::catch_unwind(|| report(&run, &whole));
+                assert!(told.is_ok(), "{name}: seed {seed} ends in a panic");
+                reports += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("cure: "), "{name}: seed {seed}: {error}");
+                refusals += 1;
+            }
+        }
+    }
+    (reports, refusals)
+}
+
+#[test]
+fn a_journal_with_any_values_is_reported_or_refused() {
+    let place = Place::new("mutated");
+    let mut sound: Vec<(String, String)> =
+        common::entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals"))
+            .iter()
+            .map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()))
+            .collect();
+    for (name, line) in [
+        ("calibration", "calibrate sim:2,1ms,size=64MiB --seed 1"),
+        ("curve", "curve sim:2,1ms,size=64MiB --rate 50%..100% --seed 1"),
+        ("imported", "import series.csv"),
+    ] {
+        std::fs::write(place.0.join("series.csv"), SERIES).unwrap();
+        let output = rigel(&place, line).args(["--out", name]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = std::fs::read_to_string(place.0.join(name).join("journal.jsonl")).unwrap();
+        sound.push((name.into(), text));
+    }
+    for (name, text) in sound {
+        let (reports, refusals) = reported(&name, &text);
+        assert!(reports > MUTATIONS / 10 && refusals > 0, "{name}: {reports} reported, {refusals} refused");
+    }
+}
+
+const SERIES: &str = "time,reads\n2026-01-01 00:00:00,5\n2026-01-01 00:01:00,7\n2026-01-01 00:02:00,6\n";
