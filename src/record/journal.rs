@@ -28,8 +28,8 @@ const FREE_MIN: Bytes = Bytes(128 * KIB);
 /// The longest line that is read: a point of a week, in windows of a second, is about half as long.
 const LINE_MAX: Bytes = Bytes(4 << 30);
 
-/// Windows of a point, at most: of a second, they last for 115 days. What is derived of a point takes memory for each, and
-/// a journal may say anything.
+/// Windows of a point, at most: of a second, they last for 115 days. What is derived of a point takes memory for each,
+/// and a journal may say anything.
 const WINDOWS_MAX: u64 = 10_000_000;
 
 /// The first line: what was to be measured, by what, on what.
@@ -437,8 +437,8 @@ struct RawLine {
     damage: Option<&'static str>,
 }
 
-/// Reads a line. Any file may be named as a journal: once a line is clear to be none of ours, its bytes are counted, up to
-/// [`LINE_MAX`], and no longer kept.
+/// Reads a line. Any file may be named as a journal: once a line is clear to be none of ours, its bytes are counted, up
+/// to [`LINE_MAX`], and no longer kept.
 fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
     let mut line = RawLine::default();
     let mut is_ours = true;

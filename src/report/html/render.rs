@@ -60,8 +60,9 @@ pub fn render(page: &Page) -> String {
     )
 }
 
-/// What a browser may run and load of the page: its own style and scripts, known by their hashes, and nothing else, should
-/// any text of a journal ever get past the escaping. Colours of single cells stand in attributes, which can load nothing.
+/// What a browser may run and load of the page: its own style and scripts, known by their hashes, and nothing else,
+/// should any text of a journal ever get past the escaping. Colours of single cells stand in attributes, which can load
+/// nothing.
 fn policy(style: &str, scripts: &[String; 2]) -> String {
     let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
