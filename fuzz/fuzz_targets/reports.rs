@@ -5,6 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use rigel::analyse::{Product, compare};
 use rigel::record::journal::{self, Run};
+use rigel::report::table::Detail;
 use rigel::report::{advice, calibration, comparison, curve, fio, html, imported, layers, sql};
 use std::path::Path;
 
@@ -29,10 +30,10 @@ fn report(run: &Run) {
         let _ = (advice::text(run, &found, &Product::ALL), advice::json(run, &found, &Product::ALL));
     }
     if let Some(found) = curve::of(run) {
-        let _ = (curve::text(run, &found), sql::text(run, &found));
+        let _ = (curve::text(run, &found, Detail::Usual), sql::text(run, &found, Detail::Usual));
     }
     if let Some(found) = layers::of(run) {
-        let _ = layers::text(run, &found);
+        let _ = layers::text(run, &found, Detail::Usual);
     }
     for point in &run.header.points {
         if let Ok(job) = fio::job(run, &point.coordinates.name()) {
