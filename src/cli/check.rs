@@ -4,9 +4,11 @@
 //! nothing itself.
 
 use super::output;
+use super::target::is_url;
 use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
 use crate::engine::opened::Opened;
 use crate::engine::scratch::Scratch;
+use crate::engine::sql::access::has_scheme;
 use crate::look::{self, Look, trustworthy};
 use crate::model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
 use clap::Args;
@@ -33,6 +35,9 @@ pub struct CheckArgs {
 
 /// Looks, prints what was seen, and answers with the exit status.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
+    if let Some(url) = args.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
+        return Err(is_url(&url));
+    }
     let scratch = match &args.targets[..] {
         // Of a directory, what a file in it would be.
         [directory] if directory.is_dir() => {

@@ -1,13 +1,14 @@
 //! Databases on a command line: their URLs, and the password, which is never one of the arguments.
 
 use super::output::remark;
-use crate::engine::sql::access::from_pgpass;
+use super::prompt;
+use crate::engine::sql::access::{from_pgpass, shown};
 use crate::engine::sql::{Access, Address, Secret};
 use crate::files;
 use crate::model::{Dbms, Error};
 use clap::Args;
 use std::ffi::OsString;
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Where the password is.
@@ -25,17 +26,15 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     let Some(url) = targets.iter().find(is_url) else { return Ok(None) };
     if let Some(other) = targets.iter().find(|target| !is_url(target)) {
         return Err(Error::asked(
-            format!("'{}' stands beside the database '{}'", other.display(), without_password(url)),
+            format!(
+                "'{}' stands beside the database '{}'",
+                shown(&other.to_string_lossy()),
+                shown(&url.to_string_lossy())
+            ),
             "name databases alone, or files and devices alone",
         ));
     }
     Ok(Some(targets.iter().map(|target| target.to_string_lossy().into_owned()).collect()))
-}
-
-/// A URL for a message; with a password in it, its scheme alone.
-fn without_password(url: &OsString) -> String {
-    let text = url.to_string_lossy();
-    Address::parse(&text, &|_| None).map_or_else(|_| "URL".into(), |address| address.to_string())
 }
 
 /// The access to the databases of these URLs. The password is looked for where libpq and the clients of `MySQL` do, and
@@ -44,19 +43,42 @@ pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Err
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;
     access.password = password(&access, args)?;
+    asked_if_wanted(access)
+}
+
+/// The access to the databases that the journal of a run names. Whoever could write the journal may have named others
+/// than the run had: so they are shown before the first connection, and only a password that is given now is sent.
+pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
+    let mut access = Access::parse(urls.iter().map(String::as_str), &|name| std::env::var(name).ok())?;
+    access.servers.iter().for_each(|server| remark(&format!("resuming on '{server}', which the journal names\n")));
+    access.password = args.password_file.as_deref().map(first_line).transpose()?;
+    let variable = variable(&access);
+    if access.password.is_none() && std::env::var_os(variable).is_some() {
+        remark(&format!(
+            "{variable} is not sent to a server that a journal names: give the password by --password-file, or when asked\n"
+        ));
+    }
+    asked_if_wanted(access)
+}
+
+/// With the password that the terminal gives, if a server wants one and none is known.
+fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
     if access.password.is_none() && std::io::stdin().is_terminal() && crate::engine::sql::wants_password(&access)? {
-        access.password = Some(ask(&access.servers[0])?);
+        access.password = Some(prompt::password(&access.servers[0])?);
     }
     Ok(access)
+}
+
+fn variable(access: &Access) -> &'static str {
+    if access.dbms() == Dbms::Postgres { "PGPASSWORD" } else { "MYSQL_PWD" }
 }
 
 fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Error> {
     if let Some(path) = &args.password_file {
         return first_line(path).map(Some);
     }
-    let variable = if access.dbms() == Dbms::Postgres { "PGPASSWORD" } else { "MYSQL_PWD" };
     // An empty one is none, as libpq has it.
-    if let Some(password) = std::env::var(variable).ok().filter(|password| !password.is_empty()) {
+    if let Some(password) = std::env::var(variable(access)).ok().filter(|password| !password.is_empty()) {
         return Ok(Some(Secret::new(password)));
     }
     if access.dbms() != Dbms::Postgres {
@@ -79,25 +101,4 @@ fn first_line(path: &Path) -> Result<Secret, Error> {
         )
     })?;
     Ok(Secret::new(text.lines().next().unwrap_or_default().to_string()))
-}
-
-/// Asks at the terminal, which shows nothing of the answer.
-fn ask(address: &Address) -> Result<Secret, Error> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    let input = std::io::stdin();
-    let failed = |error: std::io::Error| {
-        Error::failed(format!("the password cannot be asked for: {error}"), "put it in a file named by --password-file")
-    };
-    remark(&format!("password for '{address}': "));
-    let before = tcgetattr(&input).map_err(|error| failed(error.into()))?;
-    let mut silent = before.clone();
-    silent.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&input, OptionalActions::Flush, &silent).map_err(|error| failed(error.into()))?;
-    let mut line = String::new();
-    let read = input.lock().read_line(&mut line);
-    // Whatever was typed, the terminal shows again what is.
-    let _ = tcsetattr(&input, OptionalActions::Flush, &before);
-    remark("\n");
-    read.map_err(failed)?;
-    Ok(Secret::new(line.trim_end_matches(['\r', '\n']).to_string()))
 }

@@ -184,7 +184,7 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
             return Err(Error::asked("the server of this run was its own, and is gone with it", "begin another run"));
         }
-        Target::Sql(servers) => Some(database::access(&servers.urls, &args.password)?),
+        Target::Sql(servers) => Some(database::access_again(&servers.urls, &args.password)?),
         _ => None,
     };
     Ok(Job {

@@ -20,6 +20,7 @@ mod output;
 mod page;
 mod pages;
 mod progress;
+mod prompt;
 pub mod ranges;
 mod report;
 mod results;
@@ -28,6 +29,8 @@ mod sql;
 mod sql_args;
 mod target;
 
+use crate::engine::sql::Address;
+use crate::engine::sql::access::may_hold_password;
 use crate::model::Error;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -79,7 +82,9 @@ fn command() -> clap::Command {
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
-    let outcome = if called.is_some_and(|name| name == "orion") {
+    let outcome = if let Err(refused) = refuse_passwords(&arguments) {
+        Err(refused)
+    } else if called.is_some_and(|name| name == "orion") {
         orion::run(&arguments[1..])
     } else if arguments.get(1).is_some_and(|verb| verb == "orion") {
         orion::run(&arguments[2..])
@@ -92,6 +97,18 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         output::complain(&error);
         error.exit_status()
     })
+}
+
+/// Refuses arguments that hold a password, or may: before anything can repeat them, keep them in a journal or hand them on.
+fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
+    for argument in arguments.iter().map(|argument| argument.to_string_lossy()) {
+        let value = argument.split_once('=').filter(|_| argument.starts_with('-'));
+        let value = value.map_or(argument.as_ref(), |(_, value)| value);
+        if may_hold_password(value) {
+            Address::parse(value, &|_| None)?;
+        }
+    }
+    Ok(())
 }
 
 fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {

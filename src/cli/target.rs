@@ -1,6 +1,7 @@
 //! The targets on a command line: files and devices, a directory for a scratch file, or a model of a device.
 
 use crate::engine::opened::Opened;
+use crate::engine::sql::access::{has_scheme, shown};
 use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,9 @@ impl Given<'_> {
                 "give it once: a target counts once",
             ));
         }
+        if let Some(url) = self.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
+            return Err(is_url(&url));
+        }
         match members.iter().find(|member| is_directory(member)) {
             None => Ok(Target::Paths { members, layout: Layout::Concat }),
             Some(directory) if members.len() > 1 => Err(Error::asked(
@@ -77,6 +81,14 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
         Target::Paths { members, .. } => members.iter().try_for_each(|path| Opened::open(path).map(drop)),
         Target::Scratch { .. } | Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => Ok(()),
     }
+}
+
+/// A URL stands where only files and devices can.
+pub(super) fn is_url(text: &str) -> Error {
+    Error::asked(
+        format!("{} is a URL, and no file or device", shown(text)),
+        "name files and devices, or a directory; databases are for rigel sql, curve and soak",
+    )
 }
 
 /// The model of a device that `target` names; none for a path.

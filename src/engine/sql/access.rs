@@ -4,8 +4,10 @@
 //! password: not in a URL, nor in a debug print, nor in the journal.
 
 use crate::files;
-use crate::model::{Dbms, Error};
+use crate::model::{Dbms, Error, Finding};
+use std::borrow::Cow;
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// A password. It prints as stars.
@@ -65,6 +67,9 @@ pub struct Address {
     pub authorities: Option<PathBuf>,
 }
 
+/// What may stand in the query of a URL.
+const KEYS: [&str; 9] = ["host", "port", "user", "dbname", "socket", "sslmode", "ssl-mode", "sslrootcert", "ssl-ca"];
+
 const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and the password in PGPASSWORD or \
      MYSQL_PWD, a file by --password-file, or typed when asked";
 
@@ -80,32 +85,45 @@ impl Address {
     /// # Errors
     /// It is no such URL, or holds a password, which every user of the machine could then read.
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let (dbms, rest) = dbms_of(url).ok_or_else(|| Error::asked(format!("'{url}' is no database's URL"), USAGE))?;
+        let known = dbms_of(url);
+        let (dbms, rest) =
+            known.ok_or_else(|| Error::asked(format!("'{}' is no database's URL", shown(url)), USAGE))?;
+        // Nothing of the text is repeated in an error: whatever stands in a wrong place may be a part of a password.
+        let host =
+            if may_hold_password(url) { "" } else { rest.split([':', '/', '?', '#']).next().unwrap_or_default() };
+        let named = if host.is_empty() { shown(url) } else { format!("{}://{host}", dbms.name()).into() };
+        let wrong = |what: &str| Error::asked(format!("the URL '{named}' {what}"), USAGE);
+        // The last one: a password may hold an `@`, and what a URL's other parts begin with.
+        let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, place) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let shown = || format!("{}://{}", dbms.name(), place);
-        if user.contains(':') || query.split('&').any(|part| part.starts_with("password=")) {
+        let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let decoded = |text: &str| decode(text).ok_or_else(|| wrong("has a bad %"));
+        let user = decoded(name)?;
+        let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
+        if user.contains(':') || query.split('&').any(names_password) {
             return Err(Error::asked(
-                format!("the URL of '{}' holds a password, which every user of this machine can read", shown()),
+                format!("the URL '{}' holds a password, which every user of this machine can read", shown(url)),
                 "take it out, and put it in PGPASSWORD or MYSQL_PWD, or in a file named by --password-file",
             ));
         }
-        let decoded = |text: &str| {
-            decode(text).ok_or_else(|| Error::asked(format!("'{text}' in the URL of '{}' has a bad %", shown()), USAGE))
-        };
+        if name.contains(['/', '?', '#']) {
+            return Err(wrong("has an @ after its host; as a part of a name it is written %40"));
+        }
         let (host, port) = match place.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port)),
             _ => (place, None),
         };
-        let port_wrong =
-            |port: &str| Error::asked(format!("'{port}' in the URL of '{}' is no port", shown()), "give 1 to 65535");
-        let parse_port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| port_wrong(port));
+        let host = decoded(host.trim_start_matches('[').trim_end_matches(']'))?;
+        if host.contains('@') || (host.contains(':') && !host.starts_with('/') && !is_ipv6(&host)) {
+            return Err(wrong("names no host"));
+        }
+        let parse_port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
+        let port = port.map_or(Some(default_port(dbms)), parse_port);
         let mut address = Self {
             dbms,
-            user: decoded(user)?,
-            host: decoded(host.trim_start_matches('[').trim_end_matches(']'))?,
-            port: port.map_or(Ok(default_port(dbms)), parse_port)?,
+            user,
+            host,
+            port: port.ok_or_else(|| wrong("has no port from 1 to 65535 after its host"))?,
             database: decoded(database)?,
             tls: Tls::Prefer,
             authorities: None,
@@ -119,7 +137,11 @@ impl Address {
         }
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            address.set(key, &decoded(value)?)?;
+            let value = decoded(value)?;
+            if !KEYS.contains(&key) {
+                return Err(wrong(&format!("has an unknown word after its ?; known are {}", KEYS.join(", "))));
+            }
+            address.set(key, &value)?;
         }
         if address.user.is_empty() {
             let name = if dbms == Dbms::Postgres { "PGUSER" } else { "MYSQL_USER" };
@@ -139,9 +161,8 @@ impl Address {
         match key {
             "host" | "socket" => self.host = value.into(),
             "port" => {
-                self.port = value
-                    .parse()
-                    .map_err(|_| Error::asked(format!("'{value}' is no port"), "give a number from 1 to 65535"))?;
+                let number = value.parse().ok().filter(|port| *port > 0);
+                self.port = number.ok_or_else(|| Error::asked("port= in a URL is no port", "give 1 to 65535"))?;
             }
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
@@ -167,12 +188,7 @@ impl Address {
                     self.tls = Tls::VerifyFull;
                 }
             }
-            _ => {
-                return Err(Error::asked(
-                    format!("'{key}' in a database's URL is not known here"),
-                    "known are host, port, user, dbname, socket, sslmode and sslrootcert",
-                ));
-            }
+            _ => unreachable!("one of KEYS"),
         }
         Ok(())
     }
@@ -181,6 +197,13 @@ impl Address {
     #[must_use]
     pub fn is_socket(&self) -> bool {
         self.host.starts_with('/')
+    }
+
+    /// True if what is sent to the server stays on this machine: a socket, or a loopback address.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+        self.is_socket() || self.host == "localhost" || self.host.parse().is_ok_and(is_loopback)
     }
 }
 
@@ -191,6 +214,43 @@ fn default_port(dbms: Dbms) -> u16 {
     }
 }
 
+fn is_ipv6(host: &str) -> bool {
+    // After a % stands the interface of a link-local address.
+    host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+}
+
+/// True if `text` begins as a URL does: `scheme://`.
+#[must_use]
+pub fn has_scheme(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
+}
+
+/// True if `text` has a URL in which there may be a password, whatever its scheme and however it is written.
+#[must_use]
+pub fn may_hold_password(text: &str) -> bool {
+    let url = text.split_once("://");
+    let signs = ["@", "%40", "password="];
+    url.is_some_and(|(_, rest)| signs.iter().any(|sign| rest.to_ascii_lowercase().contains(sign)))
+}
+
+/// `text` as an error may repeat it: of a URL in which there may be a password, the scheme, and the host where it is
+/// plain which part that is.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = text.split_once("://").filter(|_| may_hold_password(text)) else {
+        return Cow::Borrowed(text);
+    };
+    let scheme = scheme.rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme)).next();
+    let (user, place) = rest.split_once('@').unwrap_or((rest, ""));
+    let host = place.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_plain = !user.contains(['/', '?', '#']) && !place.contains('@');
+    Cow::Owned(format!("{}://{}", scheme.unwrap_or_default(), if is_plain && !host.is_empty() { host } else { "…" }))
+}
+
+fn is_of_scheme(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)
+}
+
 fn dbms_of(url: &str) -> Option<(Dbms, &str)> {
     let schemes = [
         ("postgres://", Dbms::Postgres),
@@ -198,7 +258,10 @@ fn dbms_of(url: &str) -> Option<(Dbms, &str)> {
         ("mysql://", Dbms::Mysql),
         ("mariadb://", Dbms::Mysql),
     ];
-    schemes.iter().find_map(|(scheme, dbms)| Some((*dbms, url.strip_prefix(scheme)?)))
+    schemes.iter().find_map(|(scheme, dbms)| {
+        let (before, rest) = url.split_at_checked(scheme.len())?;
+        before.eq_ignore_ascii_case(scheme).then_some((*dbms, rest))
+    })
 }
 
 impl fmt::Display for Address {
@@ -291,6 +354,29 @@ impl Access {
     pub fn dbms(&self) -> Dbms {
         self.servers[0].dbms
     }
+
+    /// How the connection to `address` is protected. Where a password goes out of this machine, it is not left to the
+    /// server whether there is TLS: one that wants to read it would say that it has none.
+    pub(super) fn tls(&self, address: &Address) -> Tls {
+        let goes_out = self.password.is_some() && !address.is_local();
+        if goes_out && address.tls == Tls::Prefer { Tls::Require } else { address.tls }
+    }
+
+    /// A password that goes out of this machine without TLS, because the user said so.
+    pub(super) fn doubt_in_clear(&self) -> Option<Finding> {
+        self.password.as_ref()?;
+        let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
+        self.servers.iter().find(in_clear).map(|address| {
+            Finding::doubt(
+                "password without TLS",
+                format!(
+                    "a password is sent to {} without TLS: whoever is on the way can read or guess it",
+                    address.host
+                ),
+                "take sslmode=require, or verify-full, which proves who answers, instead of sslmode=disable",
+            )
+        })
+    }
 }
 
 /// The password that `~/.pgpass` (or the file named by `PGPASSFILE`) has for `address`. As libpq does, a file that
@@ -368,6 +454,64 @@ mod tests {
     }
 
     #[test]
+    fn a_password_in_a_url_of_whatever_shape_is_refused_and_not_repeated() {
+        let shapes = [
+            "postgres://ana:s3c/ret@h/d",
+            "postgres://ana:77/s3cret@h/d",
+            "postgres://ana:s3c?ret@h/d",
+            "postgres://ana:s3@cret@h/d",
+            "postgres://ana%3As3cret@h/d",
+            "postgres://ana%3As3cret%40h/d",
+            "postgres://ana:s3cret%zz@h/d",
+            "postgres://ana:s3cret",
+            "postgres://h/d?password=s3@cret",
+            "postgres://h/d?PassWord=s3cret",
+            "postgres://ana@h/d?s3cret",
+            "postgres://ana@h/d?s3cret=1",
+            "postgres://ana@h:s3cret/d",
+            "postgres://ana@h/d?port=s3cret",
+            "POSTGRES://ana:s3cret@h/d",
+            "oracle://ana:s3cret@h/d",
+        ];
+        for url in shapes {
+            let error = parse(url).expect_err(url).to_string();
+            let parts = ["s3c", "cret", "ret@", "s3@"];
+            assert!(!parts.iter().any(|part| error.contains(part)), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn of_a_url_only_scheme_and_host_are_shown_and_of_other_text_all() {
+        for (text, wanted) in [
+            ("oracle://ana:s3cret@h:1/d", "oracle://h:1"),
+            ("--target=oracle://ana:s3cret@h", "oracle://h"),
+            ("oracle://ana:s3/cret@h", "oracle://…"),
+            ("oracle://h/d?password=s3@cret", "oracle://…"),
+            ("oracle://h/d?password=s3cret", "oracle://…"),
+            ("oracle://h/d", "oracle://h/d"),
+            ("/data/file@2", "/data/file@2"),
+        ] {
+            assert_eq!(shown(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_password_goes_out_of_the_machine_only_with_tls_unless_it_is_said() {
+        let of = |url: &str, password: Option<&str>| {
+            let mut access = Access::parse([url], &|_| None).unwrap();
+            access.password = password.map(|text| Secret::new(text.into()));
+            (access.tls(&access.servers[0]), access.doubt_in_clear().is_some())
+        };
+        assert_eq!(of("postgres://ana@db1/d", Some("s3cret")), (Tls::Require, false));
+        assert_eq!(of("postgres://ana@db1/d", None), (Tls::Prefer, false));
+        assert_eq!(of("mysql://ana@192.0.2.1/d?sslmode=disable", Some("s3cret")), (Tls::Disable, true));
+        assert_eq!(of("mysql://ana@192.0.2.1/d?sslmode=disable", None), (Tls::Disable, false));
+        for here in ["127.3.2.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "%2Ftmp"] {
+            assert_eq!(of(&format!("postgres://ana@{here}/d"), Some("s3cret")), (Tls::Prefer, false), "{here}");
+        }
+    }
+
+    #[test]
     fn a_url_that_makes_no_sense_is_refused() {
         for url in [
             "oracle://h",
@@ -397,7 +541,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(user in "[a-z@:/% ]{1,9}", host in "[a-z./-]{1,12}", port in 1u16.., database in "[a-zA-Z?&/ ]{1,9}") {
+        fn what_is_printed_is_read_back(user in "[a-z@/% ]{1,9}", host in "[a-z./-]{1,12}", port in 1u16.., database in "[a-zA-Z?&/ ]{1,9}") {
             let address = Address {
                 dbms: Dbms::Postgres, user, host, port, database, tls: Tls::Require, authorities: None,
             };

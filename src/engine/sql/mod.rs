@@ -28,6 +28,14 @@ pub const SCHEMA: &str = "rigel";
 
 const PASSWORD_CURE: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
 
+/// What is wrong and what to do where a password was to be sent, and the server has no TLS.
+fn no_tls() -> (String, String) {
+    (
+        "offers no TLS, and the password would be sent for all on the way to read".into(),
+        "switch on TLS on the server; or add sslmode=disable to the URL if nobody else is on that network".into(),
+    )
+}
+
 /// The name of table `number`, from 0, that is read by key.
 fn blocks_table(number: usize) -> String {
     format!("blocks_{}", number + 1)
@@ -190,16 +198,19 @@ pub type Opened = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
 /// # Errors
 /// A server cannot be reached, or does not have the tables that `work` is for.
 pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> Result<Opened, Error> {
-    match access.dbms() {
+    let in_clear = access.doubt_in_clear();
+    let (engine, facts, mut findings): Opened = match access.dbms() {
         Dbms::Postgres => {
             let (engine, facts, findings) = Postgres::open(access, work, statement_timeout)?;
-            Ok((Box::new(engine), facts, findings))
+            (Box::new(engine), facts, findings)
         }
         Dbms::Mysql => {
             let (engine, facts, findings) = Mysql::open(access, work, statement_timeout)?;
-            Ok((Box::new(engine), facts, findings))
+            (Box::new(engine), facts, findings)
         }
-    }
+    };
+    findings.extend(in_clear);
+    Ok((engine, facts, findings))
 }
 
 /// Which of so many servers session `number` goes to. They take them in turn, and once every table had its sessions,

@@ -88,9 +88,7 @@ pub(super) fn try_connect(access: &Access, address: &Address, database: Option<&
     let options = options(access, address, database);
     let secured = options.clone().ssl_opts(tls(address));
     let mut connection = match Conn::new(secured) {
-        Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if address.tls == Tls::Prefer => {
-            Conn::new(options)?
-        }
+        Err(error) if is_without_tls(&error) && access.tls(address) == Tls::Prefer => Conn::new(options)?,
         other => other?,
     };
     for setting in SETTINGS {
@@ -157,12 +155,18 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
         Some(1040 | 1203 | 1226) => {
             ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
         }
+        None if access.password.is_some() && is_without_tls(error) => super::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
             "see that the server runs there, and that host, port, socket and sslmode are right".into(),
         ),
     };
     Error::failed(format!("'{address}' {what}"), cure)
+}
+
+/// TLS was asked for, and the server has none.
+fn is_without_tls(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::DriverError(DriverError::TlsNotSupported))
 }
 
 /// The server's number of an error; none where it is not the server's.

@@ -57,7 +57,7 @@ pub(super) fn connect(access: &Access, address: &Address) -> Result<Client, Erro
     if let Some(password) = &access.password {
         config.password(password.reveal());
     }
-    config.ssl_mode(match address.tls {
+    config.ssl_mode(match access.tls(address) {
         Tls::Disable => SslMode::Disable,
         Tls::Prefer => SslMode::Prefer,
         Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
@@ -86,6 +86,7 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
             format!("does not let us in: {said}"),
             "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
         ),
+        None if with_password && said.contains("does not support TLS") => super::no_tls(),
         None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
         Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
         Some("53300") => {
