@@ -7,6 +7,7 @@ use super::output::{self, remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
+use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use crate::model::{Arrivals, Bound, Bytes, Dbms, Error, Finding, MIB, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
 use crate::plan::curve::Loads;
@@ -298,7 +299,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => Error::asked(format!("'{}' is no database's URL", other.display()), NAME_ONE),
+        Some(other) => Error::asked(format!("'{}' is no database's URL", shown(&other.to_string_lossy())), NAME_ONE),
         None => Error::asked("no database is named", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
@@ -407,12 +408,28 @@ impl Private {
             sessions: sessions.max(degree),
             settings: &settings,
         };
+        tell_leftovers(directory);
         let mut server = Server::start(&request, stop)?;
         remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
         let access = Access::parse([server.url()], &|_| None)?;
         load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, way, stop)?;
         let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
         Ok(Self { server, access, findings })
+    }
+}
+
+/// Says which servers a killed Rigel left in the directory: they take its space.
+fn tell_leftovers(directory: &Path) {
+    // A directory that cannot be listed is refused for what it is elsewhere.
+    for left in server::leftovers(directory).unwrap_or_default() {
+        remark(&format!(
+            "a {} server of rigel {}, which is gone, has {} in {}; `rigel sql clean {}` removes it\n",
+            left.dbms,
+            left.rigel,
+            left.bytes,
+            left.folder.display(),
+            directory.display()
+        ));
     }
 }
 

@@ -1,10 +1,14 @@
 //! A database's server programs: where they lie, which version they are, and how to get them.
 //!
 //! Goes in: a folder that the user named, or nothing. Comes out: the newest programs that are there. It runs them only
-//! to ask for their version.
+//! to ask for their version, and as the server's user. Where Rigel is root, what others could have put into `PATH` is not
+//! taken.
 
+use super::place::Account;
 use crate::model::{Dbms, Error};
-use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -62,11 +66,11 @@ pub(super) struct Programs {
 }
 
 /// The newest programs, or those in `bin` if it is given.
-pub(super) fn programs(dbms: Dbms, bin: Option<&Path>) -> Result<Programs, Error> {
+pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>) -> Result<Programs, Error> {
     if let Some(bin) = bin {
         // The server will not run in the caller's directory.
         let whole = std::fs::canonicalize(bin).unwrap_or_else(|_| bin.to_path_buf());
-        return programs_in(dbms, &whole).ok_or_else(|| {
+        return programs_in(dbms, &whole, account).ok_or_else(|| {
             let names: Vec<_> = names(dbms).iter().map(|(server, maker)| format!("{server} and {maker}")).collect();
             Error::asked(
                 format!("{} has no {} that runs", bin.display(), names.join(", nor ")),
@@ -75,8 +79,9 @@ pub(super) fn programs(dbms: Dbms, bin: Option<&Path>) -> Result<Programs, Error
         });
     }
     let mut found: Option<Programs> = None;
-    for place in places(dbms) {
-        if let Some(programs) = programs_in(dbms, &place)
+    for place in places(dbms, account) {
+        if names(dbms).iter().all(|(server, _)| is_safe(&place.join(server)))
+            && let Some(programs) = programs_in(dbms, &place, account)
             && found.as_ref().is_none_or(|best| programs.version.rank() > best.version.rank())
         {
             found = Some(programs);
@@ -93,10 +98,10 @@ fn names(dbms: Dbms) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-fn programs_in(dbms: Dbms, bin: &Path) -> Option<Programs> {
+fn programs_in(dbms: Dbms, bin: &Path, account: Option<&Account>) -> Option<Programs> {
     names(dbms).iter().find_map(|(server, maker)| {
         let server = bin.join(server);
-        let version = version_of(&server)?;
+        let version = version_of(&server, account)?;
         // MariaDB keeps the server in /usr/sbin and the other in /usr/bin; a tarball has it in scripts/.
         let beside = [Some(bin.to_path_buf()), sibling(bin, "bin"), sibling(bin, "scripts")];
         let maker = beside.into_iter().flatten().map(|folder| folder.join(maker)).find(|path| path.is_file());
@@ -109,28 +114,63 @@ fn sibling(bin: &Path, name: &str) -> Option<PathBuf> {
     Some(bin.parent()?.join(name))
 }
 
-fn version_of(server: &Path) -> Option<Version> {
+fn version_of(server: &Path, account: Option<&Account>) -> Option<Version> {
     if !server.is_file() {
         return None;
     }
-    Version::read(&printed(server, "--version")?)
+    Version::read(&printed(server, "--version", account)?)
 }
 
-/// What a program prints when asked; none if it cannot.
-fn printed(program: impl AsRef<OsStr>, argument: &str) -> Option<String> {
-    let output =
-        Command::new(program).arg(argument).env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let output = output.ok().filter(|output| output.status.success())?;
+/// What a program prints when the server's user asks; none if it cannot.
+fn printed(program: &Path, argument: &str, account: Option<&Account>) -> Option<String> {
+    let mut command = Command::new(program);
+    if let Some(account) = account {
+        command.gid(account.gid).uid(account.uid);
+    }
+    let quiet = command.arg(argument).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
+    let output = quiet.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
+/// The program of this name that `PATH` leads to.
+pub(super) fn on_path(name: &str) -> Option<PathBuf> {
+    folders_of_path().into_iter().map(|folder| folder.join(name)).find(|path| path.is_file() && is_safe(path))
+}
+
+/// The folders of `PATH`. One that is not absolute means another one wherever the server runs.
+fn folders_of_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
+}
+
+/// False where Rigel is root, and another user could have put this program there: it, or a folder that it lies in, is
+/// theirs or may be written by them. A program that is missing is safe.
+fn is_safe(program: &Path) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    // Both the way that is named and the one that links lead to.
+    let whole = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
+    let mut ways = program.ancestors().chain(whole.ancestors());
+    ways.all(|path| std::fs::symlink_metadata(path).map_or(true, |facts| is_roots_alone(&facts)))
+}
+
+/// True if root alone can exchange what this is or holds.
+fn is_roots_alone(facts: &Metadata) -> bool {
+    let group = if facts.gid() == 0 { 0 } else { 0o020 };
+    let by_others = facts.mode() & (group | 0o002) != 0;
+    // In a folder with the sticky bit nobody exchanges what is root's.
+    let harmless = facts.file_type().is_symlink() || facts.is_dir() && facts.mode() & 0o1000 != 0;
+    facts.uid() == 0 && (!by_others || harmless)
+}
+
 /// Folders that may hold server programs.
-fn places(dbms: Dbms) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+fn places(dbms: Dbms, account: Option<&Account>) -> Vec<PathBuf> {
+    let mut places = folders_of_path();
     match dbms {
         Dbms::Postgres => {
-            places.extend(printed("pg_config", "--bindir").map(PathBuf::from));
+            let told = on_path("pg_config").and_then(|program| printed(&program, "--bindir", account));
+            places.extend(told.map(PathBuf::from).filter(|folder| folder.is_absolute()));
             // Debian; Red Hat and PostgreSQL's own packages for it; SUSE.
             for (folder, start) in [("/usr/lib/postgresql", ""), ("/usr", "pgsql-"), ("/usr/lib", "postgresql")] {
                 places.extend(folders_below(Path::new(folder), start).into_iter().map(|folder| folder.join("bin")));
@@ -142,8 +182,6 @@ fn places(dbms: Dbms) -> Vec<PathBuf> {
             places.extend(usual.map(PathBuf::from));
         }
     }
-    // A folder of PATH that is not absolute means another one wherever the server runs.
-    places.retain(|place| place.is_absolute());
     places
 }
 
@@ -232,7 +270,7 @@ mod tests {
         make("whole", &["postgres", "initdb"], "15.3");
         make("client", &["initdb"], "16.1");
         make("half", &["postgres"], "17.1");
-        let found = |folder: &str| programs(Dbms::Postgres, Some(&place.join(folder)));
+        let found = |folder: &str| programs(Dbms::Postgres, Some(&place.join(folder)), None);
         assert_eq!(found("whole").unwrap().version.to_string(), "PostgreSQL 15.3");
         for folder in ["client", "half", "none"] {
             let error = found(folder).unwrap_err();
@@ -240,6 +278,46 @@ mod tests {
             assert!(error.to_string().contains(folder) && error.to_string().contains("postgres and initdb"), "{error}");
         }
         std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn root_takes_no_program_that_another_user_could_have_put_there() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        let place = std::env::temp_dir().join(format!("rigel-safe-{}", std::process::id()));
+        let make = |folder: &str, owner: u32, mode: u32| {
+            let folder = place.join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let program = folder.join("postgres");
+            std::fs::write(&program, "#!/bin/sh\n").unwrap();
+            chown(&program, Some(0), Some(0)).unwrap();
+            chown(&folder, Some(owner), Some(owner)).unwrap();
+            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+            program
+        };
+        assert!(is_safe(&make("own", 0, 0o755)) && is_safe(&place.join("own/missing")));
+        let theirs = make("theirs", 65534, 0o755);
+        for unsafe_one in [theirs.clone(), make("open", 0, 0o777), make("theirs/below", 0, 0o755)] {
+            assert!(!is_safe(&unsafe_one), "{}", unsafe_one.display());
+        }
+        symlink(&theirs, place.join("own/link")).unwrap();
+        assert!(!is_safe(&place.join("own/link")), "a link to one of theirs");
+        let program = place.join("own/postgres");
+        chown(&program, Some(65534), None).unwrap();
+        assert!(!is_safe(&program), "their own program");
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn versions_are_asked_as_the_servers_user() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let nobody = Account { name: "nobody".into(), uid: 65534, gid: 65534 };
+        assert_eq!(printed(Path::new("/usr/bin/id"), "-u", Some(&nobody)).as_deref(), Some("65534"));
+        assert_eq!(printed(Path::new("/usr/bin/id"), "-G", Some(&nobody)).as_deref(), Some("65534"));
     }
 
     #[test]

@@ -66,15 +66,17 @@ impl Group {
     pub(super) fn new(directory: PathBuf, bytes: u64) -> Result<Self, String> {
         let hierarchy = hierarchy()?;
         let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-        if hierarchy.limit == "memory.max" {
-            // It is so already below systemd. Where it is not and cannot be, making the limit fails below.
-            let _ = fs::write(hierarchy.parent.join("cgroup.subtree_control"), "+memory");
-        }
         fs::create_dir(&directory).map_err(|error| said(&directory, error))?;
         let group = Self { directory };
         let limit = group.directory.join(hierarchy.limit);
         if !limit.exists() {
-            return Err(format!("the control group {} cannot limit memory", hierarchy.parent.display()));
+            // Below systemd it can. The group is not ours: whoever runs this machine decides what it hands on.
+            let handing_on = hierarchy.parent.join("cgroup.subtree_control");
+            return Err(format!(
+                "the control group {} hands on no limits of memory: `echo +memory > {}` makes it do so",
+                hierarchy.parent.display(),
+                handing_on.display()
+            ));
         }
         fs::write(&limit, bytes.to_string()).map_err(|error| said(&limit, error))?;
         Ok(group)

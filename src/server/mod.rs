@@ -13,14 +13,13 @@ mod postgres;
 mod process;
 
 pub use find::Version;
-pub use place::{Cleaned, Leftover, clean, leftovers};
+pub use place::{Cleaned, Leftover, clean, is_marker, leftovers};
 
 use crate::model::{Bytes, Dbms, Error, MIB, Nanos};
 use find::Programs;
 use memory::Group;
 use place::Place;
 use rustix::process::Signal;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,9 +96,10 @@ impl Server {
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
     pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
-        let programs = find::programs(dbms, request.bin)?;
+        let account = place::account(dbms)?;
+        let programs = find::programs(dbms, request.bin, account.as_ref())?;
         let socket = if dbms == Dbms::Postgres { postgres::SOCKET } else { mariadb::SOCKET };
-        let place = Place::make(dbms, request.directory, socket, &programs.server)?;
+        let place = Place::make(dbms, request.directory, socket, &programs.server, account)?;
         let folder = place.folder().to_path_buf();
         let able = dbms == Dbms::Mysql || postgres::can_be_direct(programs.version.major);
         let direct = able && place.can_be_direct();
@@ -206,7 +206,7 @@ impl Server {
         // Even if some of them are not in it: it can be removed only after those that are.
         self.group = Some(group);
         moved?;
-        drop_cached(self.place.folder());
+        self.place.drop_cached();
         Ok(limit)
     }
 
@@ -321,22 +321,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end_processes();
         // The group and the folder go after this.
-    }
-}
-
-/// Drops what the page cache holds of the files below `folder`: what was read before a limit counts against nobody.
-fn drop_cached(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
-            drop_cached(&entry.path());
-        } else if kind.is_file()
-            && let Ok(file) = File::open(entry.path())
-        {
-            // What is not yet on the device cannot be dropped.
-            let _ = file.sync_all();
-            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-        }
     }
 }
 

@@ -5,12 +5,15 @@
 //! cleans up knows what is in use, whatever numbers processes have by then. A folder without a marker is never touched.
 
 use super::{memory, process};
-use crate::model::{Dbms, Error};
-use rustix::fs::{FlockOperation, OFlags};
+use crate::files::Directory;
+use crate::model::{Bytes, Dbms, Error};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
 use std::fmt::Write as _;
-use std::fs::{DirBuilder, File, Metadata};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// How the folders are called; a number follows.
@@ -19,8 +22,14 @@ const NAME: &str = "rigel-sql-";
 const MARKER: &str = "rigel-server";
 /// Its first line.
 const FORMAT: &str = "a private server of rigel, format 1";
+/// A marker has fewer bytes.
+const MARKER_MOST: u64 = 4096;
 /// Output of all programs of the server.
 const LOG: &str = "log";
+/// Of a log, so much of its end is read for an error.
+const LOG_END: u64 = 64 * 1024;
+/// The modes of the folder, and of the files in it.
+const FOLDER_MODE: Mode = Mode::RWXU;
 /// The address of a socket has 107 bytes at most, of which its name in the folder takes some.
 const SOCKET_MOST: usize = 100;
 
@@ -33,9 +42,14 @@ pub(super) struct Account {
 }
 
 /// A folder of a private server; removed with all that is in it when this value goes.
+///
+/// All that Rigel does in it goes by descriptors. The folder belongs to the server's user, who can put anything under any
+/// name in it, and its path may lead elsewhere by now.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
+    parent: Directory,
+    inside: Directory,
     account: Option<Account>,
     /// Holds the lock.
     marker: File,
@@ -46,42 +60,63 @@ pub(super) struct Place {
 impl Place {
     /// A new folder in `directory`. `socket` is the longest name of a socket in it, and `programs` what the server's
     /// user must be able to reach beside it.
-    pub(super) fn make(dbms: Dbms, directory: &Path, socket: &str, programs: &Path) -> Result<Self, Error> {
+    pub(super) fn make(
+        dbms: Dbms,
+        directory: &Path,
+        socket: &str,
+        programs: &Path,
+        account: Option<Account>,
+    ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
             return Err(Error::asked(format!("{} is not a directory", directory.display()), "name a directory"));
         }
+        let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
         let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
         let first = std::process::id();
-        let names = (first..=u32::MAX).map(|number| whole.join(format!("{NAME}{number}")));
-        let folder = names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| whole.join(NAME));
+        let names = (first..=u32::MAX).map(|number| format!("{NAME}{number}"));
+        let name = names.into_iter().find(|name| !whole.join(name).exists()).unwrap_or_else(|| NAME.into());
+        let folder = whole.join(&name);
         check_length(&folder.join(socket), directory)?;
-        let account = account(dbms)?;
         if let Some(account) = &account {
             check_reachable(&whole, account)?;
             check_reachable(&std::fs::canonicalize(programs).unwrap_or_else(|_| programs.into()), account)?;
         }
-        DirBuilder::new().mode(0o700).create(&folder).map_err(|error| refused(directory, &error))?;
-        // From here on, whatever fails takes the folder with it.
-        Self::furnish(dbms, &folder, account).map_err(|error| {
-            let _ = std::fs::remove_dir_all(&folder);
-            refused(directory, &error)
-        })
+        let inside = parent.make_inside(&name, FOLDER_MODE).map_err(|error| refused(directory, &error))?;
+        Self::furnish(dbms, folder, parent, inside, account).map_err(|error| refused(directory, &error))
     }
 
-    fn furnish(dbms: Dbms, folder: &Path, account: Option<Account>) -> std::io::Result<Self> {
+    /// Whatever fails takes the folder with it.
+    fn furnish(
+        dbms: Dbms,
+        folder: PathBuf,
+        parent: Directory,
+        inside: Directory,
+        account: Option<Account>,
+    ) -> io::Result<Self> {
+        match Self::furnished(dbms, &inside, account.as_ref()) {
+            Ok((marker, log)) => Ok(Self { folder, parent, inside, account, marker, log, removed: false }),
+            Err(error) => {
+                let _ = remove_all(&parent, &inside, &folder);
+                Err(error)
+            }
+        }
+    }
+
+    /// The marker and the log.
+    fn furnished(dbms: Dbms, inside: &Directory, account: Option<&Account>) -> io::Result<(File, File)> {
         // It gets its name when it is whole and locked.
-        let unready = folder.join("rigel-server.new");
-        let mut marker = File::create_new(&unready)?;
+        let unready = "rigel-server.new";
+        let mut marker = inside.create(unready)?;
         // A filesystem without locks: then the number of the process must do.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
         marker.write_all(format!("{FORMAT}\nrigel {}\ndbms {}\n", std::process::id(), dbms.name()).as_bytes())?;
-        std::fs::rename(&unready, folder.join(MARKER))?;
-        let log = File::options().append(true).create_new(true).open(folder.join(LOG))?;
-        if let Some(account) = &account {
-            std::os::unix::fs::chown(folder, Some(account.uid), Some(account.gid))?;
+        inside.rename(unready, MARKER)?;
+        let log = inside.create(LOG)?;
+        if let Some(account) = account {
+            inside.give(Uid::from_raw(account.uid), Gid::from_raw(account.gid))?;
         }
-        Ok(Self { folder: folder.to_path_buf(), account, marker, log, removed: false })
+        Ok((marker, log))
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -101,6 +136,14 @@ impl Place {
         self.folder.join(LOG)
     }
 
+    /// The end of the log. It is read by its descriptor: under its name the server's user may have put a link.
+    pub(super) fn log_end(&self) -> String {
+        let length = self.log.metadata().map_or(0, |facts| facts.len());
+        let mut bytes = vec![0; usize::try_from(length.min(LOG_END)).unwrap_or(0)];
+        let read = self.log.read_at(&mut bytes, length.saturating_sub(LOG_END)).unwrap_or(0);
+        String::from_utf8_lossy(&bytes[..read]).into_owned()
+    }
+
     /// The folder's own name, which nothing else on this machine has that Rigel makes.
     pub(super) fn unique_name(&self) -> String {
         unique_name(&self.folder)
@@ -115,8 +158,7 @@ impl Place {
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.folder.join(name);
         let write = || {
-            // By now the folder is the user's: nothing that lies there is followed.
-            let mut file = File::create_new(&path)?;
+            let mut file = self.inside.create(name)?;
             if let Some(account) = &self.account {
                 std::os::unix::fs::fchown(&file, Some(account.uid), Some(account.gid))?;
             }
@@ -128,10 +170,9 @@ impl Place {
 
     /// True if files here can be read past the page cache.
     pub(super) fn can_be_direct(&self) -> bool {
-        let path = self.folder.join("direct");
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(&path, flags, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
-        let _ = std::fs::remove_file(&path);
+        let opened = rustix::fs::openat(&self.inside, "direct", flags, Mode::RUSR | Mode::WUSR);
+        let _ = rustix::fs::unlinkat(&self.inside, "direct", AtFlags::empty());
         opened.is_ok()
     }
 
@@ -141,7 +182,16 @@ impl Place {
             return Ok(());
         }
         self.removed = true;
-        remove_folder(&self.folder)
+        remove_all(&self.parent, &self.inside, &self.folder)
+    }
+
+    /// Drops what the page cache holds of the files in the folder: what was read before a limit counts against nobody.
+    pub(super) fn drop_cached(&self) {
+        let _ = each_file(self.inside.as_fd(), &mut |file| {
+            // What is not yet on the device cannot be dropped.
+            let _ = rustix::fs::fsync(&file);
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        });
     }
 }
 
@@ -160,6 +210,8 @@ pub struct Leftover {
     pub dbms: String,
     /// The process that made it, and that is gone.
     pub rigel: u32,
+    /// What its files take of the storage.
+    pub bytes: Bytes,
     /// Processes of the server that still run.
     pub running: Vec<u32>,
 }
@@ -178,7 +230,8 @@ pub struct Cleaned {
 /// # Errors
 /// The directory cannot be read.
 pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
-    let looks = folders(directory)?.into_iter().map(|folder| look(&folder));
+    let (parent, names) = folders(directory)?;
+    let looks = names.into_iter().map(|(name, folder)| look(&parent, &name, &folder));
     Ok(looks.filter_map(|look| if let Look::Left(left, ..) = look { Some(left) } else { None }).collect())
 }
 
@@ -189,12 +242,13 @@ pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
 /// The directory cannot be read, or a server that is left cannot be ended or removed.
 pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
-    for folder in folders(directory)? {
-        match look(&folder) {
+    let (parent, names) = folders(directory)?;
+    for (name, folder) in names {
+        match look(&parent, &name, &folder) {
             Look::NotOurs => {}
             Look::Kept(why) => cleaned.kept.push(format!("{}: {why}", folder.display())),
             // The lock is held until the folder is gone, so that nobody else cleans at the same time.
-            Look::Left(left, marker, _lock) => {
+            Look::Left(left, marker, inside, _lock) => {
                 if !process::kill_all_in(&folder) {
                     return Err(Error::failed(
                         format!("{}: processes {:?} of its server cannot be ended", folder.display(), left.running),
@@ -204,7 +258,7 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                 if let Some(group) = marker.group {
                     memory::remove_left(&group, &unique_name(&folder));
                 }
-                remove_folder(&folder)?;
+                remove_all(&parent, &inside, &folder)?;
                 let mut said = format!("removed {}, a {} server of rigel {}", folder.display(), left.dbms, left.rigel);
                 if !left.running.is_empty() {
                     let _ = write!(said, ", and ended its {} processes", left.running.len());
@@ -223,21 +277,34 @@ enum Look {
     /// Of ours, and not to be removed.
     Kept(String),
     /// The lock is ours now.
-    Left(Leftover, Marker, File),
+    Left(Leftover, Marker, OwnedFd, File),
 }
 
-fn look(folder: &Path) -> Look {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file: File = match rustix::fs::open(folder.join(MARKER), flags, rustix::fs::Mode::empty()) {
-        Ok(file) => file.into(),
-        Err(rustix::io::Errno::ACCESS) => {
-            return Look::Kept("it may not be looked at: clean as its owner or root".into());
-        }
+/// Opens something in a directory for reading, and nothing that it is a link to; what others put there makes nobody wait.
+fn open_in(directory: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let always = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, always | flags, Mode::empty())
+}
+
+fn look(parent: &OwnedFd, name: &str, folder: &Path) -> Look {
+    let opened = open_in(parent, name, OFlags::DIRECTORY)
+        .and_then(|inside| open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file))));
+    let (inside, file) = match opened {
+        Ok(opened) => opened,
+        Err(Errno::ACCESS) => return Look::Kept("it may not be looked at: clean as its owner or root".into()),
         Err(_) => return Look::NotOurs,
     };
+    let Ok(facts) = file.metadata() else { return Look::NotOurs };
+    if !facts.is_file() {
+        return Look::NotOurs;
+    }
     let mut text = String::new();
-    let marker = file.read_to_string(&mut text).ok().and_then(|_| Marker::read(&text));
+    let marker = (&file).take(MARKER_MOST).read_to_string(&mut text).ok().and_then(|_| Marker::read(&text));
     let Some(marker) = marker else { return Look::NotOurs };
+    // Rigel makes the marker as who it runs as; whoever else made this one wants something else to be removed.
+    if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
+        return Look::Kept(format!("its marker was made by the user of number {}: clean as that user", facts.uid()));
+    }
     let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
         Err(rustix::io::Errno::WOULDBLOCK) => true,
@@ -251,9 +318,16 @@ fn look(folder: &Path) -> Look {
         folder: folder.to_path_buf(),
         dbms: marker.dbms.clone(),
         rigel: marker.rigel,
+        bytes: bytes_of(&inside),
         running: process::processes_in(folder),
     };
-    Look::Left(left, marker, file)
+    Look::Left(left, marker, inside, file)
+}
+
+/// True if `text` is the marker of a private server.
+#[must_use]
+pub fn is_marker(text: &str) -> bool {
+    Marker::read(text).is_some()
 }
 
 /// What a marker says.
@@ -284,32 +358,87 @@ impl Marker {
     }
 }
 
-fn folders(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let unreadable =
-        |error: std::io::Error| Error::asked(format!("{}: {error}", directory.display()), "name a directory");
+/// The directory, and what has a fitting name in it, with its whole path.
+fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
+    let unreadable = |error: io::Error| Error::asked(format!("{}: {error}", directory.display()), "name a directory");
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
-    let entries = std::fs::read_dir(whole).map_err(unreadable)?.flatten();
-    let mut folders: Vec<PathBuf> = entries
-        .filter(|entry| {
-            let number = entry.file_name().to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-            // What a link leads to is somewhere else.
-            number.is_some() && entry.file_type().is_ok_and(|kind| kind.is_dir())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    folders.sort();
-    Ok(folders)
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
+    let mut names: Vec<String> = names_in(&parent).map_err(unreadable)?;
+    names.retain(|name| name.strip_prefix(NAME).is_some_and(|number| number.parse::<u32>().is_ok()));
+    names.sort();
+    Ok((parent, names.into_iter().map(|name| (name.clone(), whole.join(&name))).collect()))
 }
 
-fn remove_folder(folder: &Path) -> Result<(), Error> {
-    match std::fs::remove_dir_all(folder) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::failed(
+/// The entries of a directory, which may be open as a handle alone.
+fn listed(directory: impl AsFd) -> io::Result<Dir> {
+    Ok(Dir::new(open_in(directory, ".", OFlags::DIRECTORY)?)?)
+}
+
+/// Names in a directory that are UTF-8.
+fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
+    let entries = listed(directory)?.flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_string())).collect();
+    names.retain(|name| name != "." && name != "..");
+    Ok(names)
+}
+
+/// Has `act` on every regular file below a directory. No link is followed, in whoever's directories they are.
+fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<()> {
+    for name in names_in(&directory)? {
+        let Ok(opened) = open_in(&directory, name.as_str(), OFlags::empty()) else { continue };
+        let Ok(facts) = rustix::fs::fstat(&opened) else { continue };
+        match FileType::from_raw_mode(facts.st_mode) {
+            FileType::Directory => each_file(opened, act)?,
+            FileType::RegularFile => act(opened),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What the files below a directory take of the storage.
+fn bytes_of(directory: impl AsFd) -> Bytes {
+    let mut blocks = 0;
+    let _ = each_file(directory, &mut |file| {
+        blocks += rustix::fs::fstat(&file).map_or(0, |facts| u64::try_from(facts.st_blocks).unwrap_or(0));
+    });
+    Bytes(blocks * 512)
+}
+
+/// Removes the folder `inside`, which lies in `parent` and was made as `folder`, with all that is in it.
+fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
+    let name = folder.file_name().unwrap_or_default();
+    let removed = empty(inside).and_then(|()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Err(error) if error != Errno::NOENT => Err(error.into()),
+        _ => Ok(()),
+    });
+    removed.map_err(|error| {
+        Error::failed(
             format!("the private server's folder {} cannot be removed: {error}", folder.display()),
             "remove it",
-        )),
+        )
+    })
+}
+
+/// Removes all that is in a directory.
+fn empty(directory: impl AsFd) -> io::Result<()> {
+    for entry in listed(&directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => continue,
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+        empty(open_in(&directory, name, OFlags::DIRECTORY)?)?;
+        rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR)?;
     }
+    Ok(())
 }
 
 fn unique_name(folder: &Path) -> String {
@@ -317,7 +446,7 @@ fn unique_name(folder: &Path) -> String {
     format!("{}-{inode}", folder.file_name().unwrap_or_default().to_string_lossy())
 }
 
-fn refused(directory: &Path, error: &std::io::Error) -> Error {
+fn refused(directory: &Path, error: &io::Error) -> Error {
     Error::asked(
         format!("no private server can be made in {}: {error}", directory.display()),
         "name a directory that exists and that you may write to, on the storage to be measured",
@@ -341,7 +470,7 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
 }
 
 /// Who the server runs as; none where Rigel is not root, and it runs as the same user.
-fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
+pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
@@ -418,9 +547,10 @@ mod tests {
     }
 
     fn furnished(place: &Folder, number: u32) -> Place {
-        let folder = place.0.join(format!("{NAME}{number}"));
-        std::fs::create_dir(&folder).unwrap();
-        Place::furnish(Dbms::Postgres, &folder, None).unwrap()
+        let name = format!("{NAME}{number}");
+        let parent = Directory::open(&place.0).unwrap();
+        let inside = parent.make_inside(&name, FOLDER_MODE).unwrap();
+        Place::furnish(Dbms::Postgres, place.0.join(name), parent, inside, None).unwrap()
     }
 
     #[test]
@@ -454,6 +584,87 @@ mod tests {
             assert!(place.0.join(name).exists(), "{name}");
         }
         assert!(leftovers(&place.0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_is_exchanged_takes_nothing_else_with_it() {
+        let place = Folder::new("exchanged");
+        let victim = place.0.join("victim");
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::write(victim.join("precious"), "").unwrap();
+        let parent = Directory::open(&place.0).unwrap();
+        let inside = parent.make_inside("rigel-sql-1", FOLDER_MODE).unwrap();
+        let folder = place.0.join("rigel-sql-1");
+        // What somebody who may write to the directory can do at any moment.
+        std::fs::rename(&folder, place.0.join("away")).unwrap();
+        std::os::unix::fs::symlink(&victim, &folder).unwrap();
+        let before = std::fs::metadata(&victim).unwrap();
+        let root = rustix::process::geteuid().is_root();
+        let account = root.then(|| Account { name: "nobody".into(), uid: 65534, gid: 65534 });
+        let mut made = Place::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
+        made.write("settings", "").unwrap();
+        assert!(made.can_be_direct() || !victim.join("direct").exists());
+        let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+        assert_eq!(owner(&victim), before.uid(), "the directory behind the link was given away");
+        assert_eq!(owner(&place.0.join("away")), if root { 65534 } else { before.uid() });
+        let _ = made.remove();
+        let left: Vec<_> = std::fs::read_dir(&victim).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["precious"]);
+        assert_eq!(std::fs::read_dir(place.0.join("away")).unwrap().count(), 0, "the folder itself is emptied");
+    }
+
+    #[test]
+    fn a_log_that_is_exchanged_is_not_read_instead() {
+        let place = Folder::new("log");
+        let made = furnished(&place, 1);
+        made.log().write_all(b"said by the server").unwrap();
+        let log = made.log_path();
+        std::fs::remove_file(&log).unwrap();
+        std::fs::write(place.0.join("secret"), "a secret").unwrap();
+        std::os::unix::fs::symlink(place.0.join("secret"), &log).unwrap();
+        assert_eq!(made.log_end(), "said by the server");
+    }
+
+    #[test]
+    fn root_makes_no_server_in_a_directory_of_another_user() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let place = Folder::new("foreign");
+        std::os::unix::fs::chown(&place.0, Some(65534), Some(65534)).unwrap();
+        let error = Place::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
+        assert!(error.exit_status() == 2 && error.to_string().contains("no private server"), "{error}");
+        assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_marker_of_a_stranger_or_of_a_strange_kind_is_no_marker() {
+        let place = Folder::new("strange");
+        let text = format!("{FORMAT}\nrigel 4194305\ndbms postgres\n");
+        let folder = |number: u32| {
+            let folder = place.0.join(format!("{NAME}{number}"));
+            std::fs::create_dir(&folder).unwrap();
+            folder
+        };
+        // Valid as far as it is ever read.
+        let long = folder(1);
+        std::fs::write(long.join(MARKER), format!("{text}{}", "x".repeat(5000))).unwrap();
+        std::fs::create_dir(folder(2).join(MARKER)).unwrap();
+        let linked = folder(3);
+        std::fs::write(place.0.join("marker"), &text).unwrap();
+        std::os::unix::fs::symlink(place.0.join("marker"), linked.join(MARKER)).unwrap();
+        let foreign = folder(4);
+        std::fs::write(foreign.join(MARKER), &text).unwrap();
+        let root = rustix::process::geteuid().is_root();
+        if root {
+            std::os::unix::fs::chown(foreign.join(MARKER), Some(65534), Some(65534)).unwrap();
+        } else {
+            std::fs::remove_dir_all(&foreign).unwrap();
+        }
+        let cleaned = clean(&place.0).unwrap();
+        assert!(cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-1"), "{cleaned:?}");
+        assert_eq!(cleaned.kept.len(), usize::from(root), "{cleaned:?}");
+        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker was made by"), "{cleaned:?}");
     }
 
     #[test]
@@ -507,7 +718,7 @@ mod tests {
         let place = Folder::new("refused");
         std::fs::write(place.0.join("file"), "").unwrap();
         for name in ["file", "missing"] {
-            let error = Place::make(Dbms::Postgres, &place.0.join(name), "s", Path::new("/")).unwrap_err();
+            let error = Place::make(Dbms::Postgres, &place.0.join(name), "s", Path::new("/"), None).unwrap_err();
             assert!(error.exit_status() == 2 && error.to_string().contains(name), "{error}");
         }
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 1);

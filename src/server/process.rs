@@ -3,6 +3,7 @@
 //! Goes in: a program and its arguments. Comes out: a child in a process group of its own, so that Ctrl-C at the
 //! terminal reaches Rigel alone, which then ends the server in good order.
 
+use super::find;
 use super::place::Place;
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
@@ -10,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,9 +25,9 @@ const LINES: usize = 12;
 /// `with_us` names the signal that the kernel sends it when Rigel is killed; it is not sent where `setpriv` is missing.
 /// To the kernel, Rigel is the thread that calls this.
 pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
-    let mut command = if let Some(setpriv) = on_path("setpriv") {
+    let mut command = if let Some(setpriv) = find::on_path("setpriv") {
         let mut command = Command::new(setpriv);
-        command.args(["--pdeathsig", with_us, "--"]).arg(program);
+        command.args(["--pdeathsig", with_us, "--no-new-privs", "--"]).arg(program);
         command
     } else {
         Command::new(program)
@@ -43,11 +44,6 @@ pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us
     let log: &File = place.log();
     command.args(arguments).current_dir(place.folder()).process_group(0);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// Waits until `done` says so, for at most `most`; false where it never did, or `stop` was set.
@@ -91,8 +87,7 @@ pub(super) fn run(
 
 /// What could not be done to the server, with the end of its log.
 pub(super) fn failed(place: &Place, what: &str) -> Error {
-    let text = std::fs::read(place.log_path()).unwrap_or_default();
-    let said = tail(&String::from_utf8_lossy(&text));
+    let said = tail(&place.log_end());
     let said = if said.is_empty() { " (its log is empty)".to_string() } else { format!("; its log ends:\n{said}") };
     Error::failed(format!("the private server in {}: {what}{said}", place.folder().display()), "")
 }

@@ -135,6 +135,8 @@ fn starts_and_stops(kind: &Kind, name: &str) {
     for process in &processes {
         let Ok(facts) = fs::metadata(format!("/proc/{process}")) else { continue };
         assert_ne!(facts.uid(), 0, "process {process} runs as root");
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        assert!(status.is_empty() || status.contains("NoNewPrivs:\t1"), "process {process} may gain privileges");
         let ports: Vec<_> = sockets_of(*process).into_iter().filter(|socket| listening.contains(socket)).collect();
         assert!(ports.is_empty(), "process {process} listens on TCP sockets {ports:?}");
     }
@@ -416,6 +418,49 @@ fn a_start_that_is_interrupted_half_way_leaves_nothing() {
         });
         assert!(error.to_string().contains("stopped while"), "{error}");
         assert_eq!(entries(&place.0), [] as [PathBuf; 0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_a_killed_rigel_left_is_told_by_the_next_run_there() {
+    let place = Place::new("servers-told");
+    let left = place.0.join("rigel-sql-4194305");
+    fs::create_dir(&left).unwrap();
+    let marker = "a private server of rigel, format 1\nrigel 4194305\ndbms postgres\n";
+    fs::write(left.join("rigel-server"), marker).unwrap();
+    fs::write(left.join("table"), vec![b'x'; 3 << 20]).unwrap();
+    let output = common::rigel(&place, "sql run --on . --server-bin missing --scale 1000").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("a postgres server of rigel 4194305, which is gone, has 3 MiB"), "{said}");
+    assert!(said.contains(text(&left)) && said.contains("`rigel sql clean .` removes it"), "{said}");
+    assert!(left.exists(), "telling removes nothing");
+}
+
+#[test]
+fn a_strangers_folder_neither_stops_nor_swells_cleaning() {
+    test("a_strangers_folder_neither_stops_nor_swells_cleaning", || {
+        let place = Place::new("servers-strange");
+        for name in ["rigel-sql-1", "rigel-sql-2", "rigel-sql-3"] {
+            fs::create_dir(place.0.join(name)).unwrap();
+        }
+        common::need("mkfifo", &[text(&place.0.join("rigel-sql-1/rigel-server"))])?;
+        fs::File::create(place.0.join("rigel-sql-2/rigel-server")).unwrap().set_len(2 << 30).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", place.0.join("rigel-sql-3/rigel-server")).unwrap();
+        let mut command = common::rigel(&place, "sql clean .");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ended = None;
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            wait_until("cleaning ends", || {
+                ended = child.try_wait().unwrap();
+                ended.is_some()
+            });
+        }));
+        if waited.is_err() {
+            let _ = child.kill();
+        }
+        assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+        assert_eq!(entries(&place.0).len(), 3, "what is not ours is left");
         Ok(())
     });
 }
