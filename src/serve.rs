@@ -2,11 +2,13 @@
 //!
 //! Goes in: an address, and a function from the `Accept` of a request to a content type and a body. Comes out:
 //! HTTP/1.1, one answer a connection. It writes no file and keeps nothing of a request. Whoever connects may be slow
-//! or hostile: a request may have 8 KiB and `PATIENCE`, so may taking the answer, and what four such clients hold
-//! is one thread and one answer each. docs/decisions/0015-metrics-endpoint.md says why this is not a library.
+//! or hostile: one thread attends to all clients and waits for none of them; a request may have 8 KiB and `PATIENCE`, so
+//! may taking the answer; and where there are more than `CLIENTS`, the oldest goes.
+//! docs/decisions/0015-metrics-endpoint.md says why this is not a library.
 
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,16 +17,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-/// Threads, and so clients at once. Others wait in the kernel's queue.
-const THREADS: usize = 4;
+/// Clients at once. One more takes the place of the one that has been there longest.
+const CLIENTS: usize = 64;
 /// Bytes of a request, without a body.
 const REQUEST_MOST: usize = 8 * 1024;
 /// A client may take so long to ask, and again to take the answer.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// How often a thread that waits for a client looks whether the server is to stop.
-const GLANCE: Nanos = Nanos::from_millis(100);
+/// Before another client is accepted where the system has no room for one.
+const BREAK: Nanos = Nanos::from_millis(100);
 /// What is answered at `/`.
 const WELCOME: &str = "Rigel. What it measures stands at /metrics, in the text formats of Prometheus and OpenMetrics \
 and in Prometheus's protobuf.\n";
@@ -82,8 +83,11 @@ pub struct Server {
     address: SocketAddr,
     listener: Arc<TcpListener>,
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
+
+/// What `/metrics` is answered with: from the `Accept` of a request to a content type and a body.
+type Answer = dyn Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync;
 
 impl Server {
     /// Listens on `address`, and answers `/metrics` with what `answer` makes of the `Accept` of a request: a content
@@ -91,23 +95,20 @@ impl Server {
     ///
     /// # Errors
     /// If nobody can listen there: the port is taken or not permitted, or this host has no such address.
-    pub fn start<Answer>(Address(address): Address, answer: Answer) -> Result<Self, Error>
-    where
-        Answer: Fn(&str) -> (&'static str, Vec<u8>) + Send + Sync + 'static,
-    {
+    pub fn start(
+        Address(address): Address,
+        answer: impl Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
         let listener = TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))?;
+        listener.set_nonblocking(true).map_err(|error| cannot_listen(address, &error))?;
         // With port 0 the kernel chooses one.
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
-        let (listener, stop, answer) = (Arc::new(listener), Arc::new(AtomicBool::new(false)), Arc::new(answer));
-        let mut server = Self { address, listener, stop, threads: Vec::new() };
-        for _ in 0..THREADS {
-            let (listener, stop, answer) = (server.listener.clone(), server.stop.clone(), answer.clone());
-            let thread = std::thread::Builder::new().name("metrics".into()).stack_size(256 * 1024);
-            let thread = thread.spawn(move || serve(&listener, &stop, &*answer));
-            let failed = |error| Error::failed(format!("no thread to serve metrics: {error}"), "see ulimit -u");
-            server.threads.push(thread.map_err(failed)?);
-        }
-        Ok(server)
+        let (listener, stop) = (Arc::new(listener), Arc::new(AtomicBool::new(false)));
+        let (shared, ended) = (Arc::clone(&listener), Arc::clone(&stop));
+        let thread = std::thread::Builder::new().name("metrics".into()).stack_size(256 * 1024);
+        let thread = thread.spawn(move || serve(&shared, address.ip().is_loopback(), &ended, &answer));
+        let failed = |error| Error::failed(format!("no thread to serve metrics: {error}"), "see ulimit -u");
+        Ok(Self { address, listener, stop, thread: Some(thread.map_err(failed)?) })
     }
 
     /// Where it listens.
@@ -120,13 +121,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Shutting down a listening socket wakes all who wait in accept(2); std has it for streams, so call it one.
+        // Shutting down a listening socket wakes who waits for it; std has it for streams, so call it one.
         if let Ok(listener) = self.listener.try_clone() {
             let _ = TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
         }
-        self.threads.drain(..).for_each(|thread| {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
-        });
+        }
     }
 }
 
@@ -147,127 +148,169 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     Error::asked(format!("cannot listen on {address}: {why}"), cure)
 }
 
-/// Takes client after client, until it is told to stop.
-fn serve(listener: &TcpListener, stop: &AtomicBool, answer: &dyn Fn(&str) -> (&'static str, Vec<u8>)) {
+/// Attends to all clients, until it is told to stop.
+fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &Answer) {
     let clock = Clock::real();
+    // The oldest first.
+    let mut clients: Vec<Client> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            // A client that went away is no matter of ours.
-            Ok((stream, _)) => drop(attend(Connection { stream, stop, clock: &clock, until: Nanos(0) }, answer)),
-            // Such as too many open files: others may close some.
-            Err(_) if !stop.load(Ordering::Relaxed) => clock.wait_until(clock.now().plus(GLANCE)),
-            Err(_) => {}
+        let soonest = clients.iter().map(|client| client.until).min();
+        let ready = wait(listener, &clients, soonest.map(|until| until.since(clock.now())));
+        let now = clock.now();
+        let mut is_ready = ready[1..].iter();
+        clients.retain_mut(|client| {
+            let goes_on = !is_ready.next().is_some_and(|ready| *ready) || client.step(now, is_loopback, answer);
+            goes_on && now < client.until
+        });
+        if ready[0] && !accept(listener, &mut clients, now) && !stop.load(Ordering::Relaxed) {
+            clock.wait_until(now.plus(BREAK));
         }
     }
 }
 
-fn attend(mut connection: Connection<'_>, answer: &dyn Fn(&str) -> (&'static str, Vec<u8>)) -> io::Result<()> {
-    connection.be_patient();
-    let head = connection.read_head()?;
-    let reply = match head {
-        Some(head) => reply(&head, answer),
-        None => Reply::plain("431 Request Header Fields Too Large", "a request may have 8 KiB\n"),
-    };
-    connection.be_patient();
-    connection.write_all(&reply.bytes())?;
-    connection.finish()
+/// Waits until somebody connects, or a client has sent or taken something, for so long at most. Answers for the listener
+/// and each client whether it is so.
+fn wait(listener: &TcpListener, clients: &[Client], most: Option<Nanos>) -> Vec<bool> {
+    let most = most.map(|most| Timespec {
+        tv_sec: i64::try_from(most.0 / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(most.0 % 1_000_000_000).expect("less than a second"),
+    });
+    let mut watched = vec![PollFd::new(listener, PollFlags::IN)];
+    watched.extend(clients.iter().map(|client| PollFd::new(&client.stream, client.awaited())));
+    // Interrupted, nobody is ready.
+    let _ = poll(&mut watched, most.as_ref());
+    watched.iter().map(|one| !one.revents().is_empty()).collect()
+}
+
+/// Takes in who has connected; false if the system has no room for them.
+fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool {
+    // As many as can be attended to; who is left is next.
+    for _ in 0..CLIENTS {
+        match listener.accept() {
+            Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
+                if clients.len() == CLIENTS {
+                    clients.remove(0);
+                }
+                clients.push(Client { stream, until: now.plus(PATIENCE), stage: Stage::Asking(Vec::new()) });
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            // One that went away again.
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+            // Such as too many open files: one of ours may be the one that is missing.
+            Err(_) => {
+                clients.drain(..clients.len().min(1));
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// A client, and how long it has.
-struct Connection<'a> {
+struct Client {
     stream: TcpStream,
-    stop: &'a AtomicBool,
-    clock: &'a Clock,
     until: Nanos,
+    stage: Stage,
 }
 
-impl Connection<'_> {
-    fn be_patient(&mut self) {
-        self.until = self.clock.now().plus(PATIENCE);
+/// How far a client is.
+enum Stage {
+    /// It sends its request.
+    Asking(Vec<u8>),
+    /// It takes the answer: the head, the body, and how many bytes of both it has.
+    Taking { head: Vec<u8>, body: Arc<[u8]>, taken: usize },
+    /// It has the answer, and is to close: if something unread were left, the kernel would take the answer back.
+    Leaving,
+}
+
+impl Client {
+    /// What it is waited for.
+    fn awaited(&self) -> PollFlags {
+        if matches!(self.stage, Stage::Taking { .. }) { PollFlags::OUT } else { PollFlags::IN }
     }
 
-    /// Calls `act`, which waits for [`GLANCE`] at most, until it has something, time is over or the server stops.
-    fn keep_trying(&mut self, mut act: impl FnMut(&mut TcpStream) -> io::Result<usize>) -> io::Result<usize> {
-        let glance = Some(Duration::from_nanos(GLANCE.0));
-        self.stream.set_read_timeout(glance)?;
-        self.stream.set_write_timeout(glance)?;
-        loop {
-            // One that sends a byte at a time gets no more time than others.
-            if self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.until {
-                return Err(ErrorKind::TimedOut.into());
-            }
-            match act(&mut self.stream) {
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                other => return other,
-            }
+    /// Reads or writes once; false if the client is done with, or gone.
+    fn step(&mut self, now: Nanos, is_loopback: bool, answer: &Answer) -> bool {
+        match self.read_or_write(now, is_loopback, answer) {
+            Ok(goes_on) => goes_on,
+            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
     }
 
-    /// Everything up to the empty line; none if it is too long.
-    fn read_head(&mut self) -> io::Result<Option<String>> {
-        let mut bytes = Vec::with_capacity(1024);
-        let mut piece = [0; 1024];
-        loop {
-            let read = self.keep_trying(|stream| stream.read(&mut piece))?;
-            if read == 0 {
-                return Err(ErrorKind::UnexpectedEof.into());
+    fn read_or_write(&mut self, now: Nanos, is_loopback: bool, answer: &Answer) -> io::Result<bool> {
+        let mut piece = [0; 4096];
+        match &mut self.stage {
+            Stage::Asking(request) => {
+                let read = self.stream.read(&mut piece)?;
+                request.extend(&piece[..read]);
+                if let Some(reply) = reply_to(request, is_loopback, answer) {
+                    let (head, body) = reply.head_and_body();
+                    self.stage = Stage::Taking { head, body, taken: 0 };
+                    self.until = now.plus(PATIENCE);
+                }
+                Ok(read > 0)
             }
-            bytes.extend(&piece[..read]);
-            let end = |mark: &[u8]| bytes.windows(mark.len()).position(|window| window == mark);
-            if let Some(end) = end(b"\r\n\r\n").or_else(|| end(b"\n\n")).filter(|end| *end <= REQUEST_MOST) {
-                return Ok(Some(String::from_utf8_lossy(&bytes[..end]).into_owned()));
+            Stage::Taking { head, body, taken } => {
+                let rest = head.get(*taken..).filter(|rest| !rest.is_empty());
+                let rest = rest.unwrap_or_else(|| &body[*taken - head.len()..]);
+                *taken += self.stream.write(rest)?;
+                if *taken == head.len() + body.len() {
+                    self.stream.shutdown(Shutdown::Write)?;
+                    self.stage = Stage::Leaving;
+                }
+                Ok(true)
             }
-            if bytes.len() > REQUEST_MOST {
-                return Ok(None);
-            }
+            Stage::Leaving => Ok(self.stream.read(&mut piece)? > 0),
         }
     }
+}
 
-    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let written = self.keep_trying(|stream| stream.write(bytes))?;
-            bytes = &bytes[written..];
-        }
-        Ok(())
+/// The answer to what was sent so far; none if more is to come.
+fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply> {
+    let end = |mark: &[u8]| request.windows(mark.len()).position(|window| window == mark);
+    if let Some(end) = end(b"\r\n\r\n").or_else(|| end(b"\n\n")).filter(|end| *end <= REQUEST_MOST) {
+        return Some(reply(&String::from_utf8_lossy(&request[..end]), is_loopback, answer));
     }
+    (request.len() > REQUEST_MOST)
+        .then(|| Reply::plain("431 Request Header Fields Too Large", "a request may have 8 KiB\n"))
+}
 
-    /// Closes so that the answer arrives: if something unread were left, the kernel would take the answer back.
-    fn finish(mut self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)?;
-        let mut rest = [0; 1024];
-        while self.keep_trying(|stream| stream.read(&mut rest))? > 0 {}
-        Ok(())
-    }
+/// All that is sent to a client that has sent `request` to a server on loopback; none if more of it is to come.
+#[must_use]
+pub fn respond(request: &[u8], answer: &Answer) -> Option<Vec<u8>> {
+    let (head, body) = reply_to(request, true, answer)?.head_and_body();
+    Some([&head[..], &body[..]].concat())
 }
 
 /// An answer.
 struct Reply {
     status: &'static str,
     content_type: &'static str,
-    body: Vec<u8>,
+    body: Arc<[u8]>,
     /// The body's length is told, and the body is not.
     head_only: bool,
 }
 
 impl Reply {
     fn plain(status: &'static str, text: &str) -> Self {
-        Self { status, content_type: "text/plain; charset=utf-8", body: text.into(), head_only: false }
+        Self { status, content_type: "text/plain; charset=utf-8", body: text.as_bytes().into(), head_only: false }
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    fn head_and_body(self) -> (Vec<u8>, Arc<[u8]>) {
         let Self { status, content_type, body, head_only } = self;
         let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n{allow}Vary: Accept\r\n\
-             Cache-Control: no-store\r\nConnection: close\r\n\r\n",
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        [head.as_bytes(), if *head_only { &[] } else { body }].concat()
+        (head.into(), if head_only { Arc::new([]) } else { body })
     }
 }
 
 /// The answer to a request, of which this is all before the empty line.
-fn reply(head: &str, answer: &dyn Fn(&str) -> (&'static str, Vec<u8>)) -> Reply {
+fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else {
@@ -276,12 +319,19 @@ fn reply(head: &str, answer: &dyn Fn(&str) -> (&'static str, Vec<u8>)) -> Reply 
     if !version.starts_with("HTTP/1.") {
         return Reply::plain("505 HTTP Version Not Supported", "HTTP/1.1 is spoken here\n");
     }
+    let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    let of = |name: &str| {
+        let named = headers.iter().filter(|(found, _)| found.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.trim()).collect::<Vec<_>>()
+    };
+    let (host, target) = without_host(target);
+    // Who listens for this machine alone is asked under one of its own names. A page from elsewhere could ask otherwise, in a
+    // browser here, for which the page's host is led to this address. Elsewhere a scraper may know any name.
+    if is_loopback && !of("host").into_iter().chain(host).all(is_this_machine) {
+        return Reply::plain("421 Misdirected Request", "ask for localhost, or for an address\n");
+    }
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let accept: Vec<&str> = lines
-        .filter_map(|line| line.split_once(':'))
-        .filter(|(name, _)| name.eq_ignore_ascii_case("accept"))
-        .map(|(_, value)| value.trim())
-        .collect();
+    let accept = of("accept");
     let is_known = matches!(path, "/" | "/metrics");
     let mut reply = match method {
         _ if !is_known => Reply::plain("404 Not Found", "there is /metrics\n"),
@@ -294,4 +344,20 @@ fn reply(head: &str, answer: &dyn Fn(&str) -> (&'static str, Vec<u8>)) -> Reply 
     };
     reply.head_only = method == "HEAD";
     reply
+}
+
+/// The host and the rest of `http://127.0.0.1:9464/metrics`; of `/metrics` there is no host.
+fn without_host(target: &str) -> (Option<&str>, &str) {
+    let scheme = target.split_at_checked("http://".len()).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http://"));
+    let Some((_, rest)) = scheme else { return (None, target) };
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    (Some(host), if path.is_empty() { "/" } else { path })
+}
+
+/// True of an address, and of `localhost`, with or without a port.
+fn is_this_machine(host: &str) -> bool {
+    let port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let (address, _) = port.filter(|(before, _)| !before.contains(':') || before.ends_with(']')).unwrap_or((host, ""));
+    let six = address.strip_prefix('[').and_then(|address| address.strip_suffix(']'));
+    address.eq_ignore_ascii_case("localhost") || six.unwrap_or(address).parse::<IpAddr>().is_ok()
 }

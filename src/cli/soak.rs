@@ -182,9 +182,10 @@ impl Metrics {
         let exposed = Arc::new(Mutex::new(None::<Exposed>));
         let shared = Arc::clone(&exposed);
         let server = Server::start(address, move |accept| {
-            let exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was looked at.
-            exposed.as_ref().map_or(("text/plain; charset=utf-8", Vec::new()), |exposed| exposed.answer(accept))
+            let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
+            exposed.as_mut().map_or_else(nothing, |exposed| exposed.answer(accept))
         })?;
         remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
         if let Some(who) = address.remark() {

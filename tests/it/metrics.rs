@@ -248,6 +248,23 @@ fn value(families: &BTreeMap<String, Checked>, name: &str, labels: &[(&str, &str
 }
 
 #[test]
+fn a_body_is_made_once_a_round() {
+    let (_, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,3ms")]);
+    let mut exposed = Exposed::new(about("sim:8,100us"));
+    let mut bodies = Vec::new();
+    for (round, record) in &rounds {
+        exposed.add_round(round, record);
+        for format in Format::ALL {
+            let [(_, first), (_, again)] = [(); 2].map(|()| exposed.answer(format.content_type()));
+            assert!(std::sync::Arc::ptr_eq(&first, &again), "{format:?}");
+            assert_eq!(first[..], exposed.encode(format)[..], "{format:?}");
+            bodies.push(first);
+        }
+    }
+    assert!((0..3).all(|format| bodies[format] != bodies[format + 3]), "the second round is in all of them");
+}
+
+#[test]
 fn the_checker_refuses_what_breaks_the_rules() {
     let good = "# TYPE a counter\n# HELP a x\na_total{b=\"c\\\"}\"} 1\n# TYPE d_seconds gauge\n# UNIT d_seconds seconds\n\
                 d_seconds 1.5e-3\n# EOF\n";

@@ -5,11 +5,12 @@ use rigel::report::openmetrics::Format;
 use rigel::serve::{Address, Server};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A server whose body is the `Accept` that it was asked with.
 fn server() -> Server {
-    let answer = |accept: &str| (Format::negotiate(accept).content_type(), accept.as_bytes().to_vec());
+    let answer = |accept: &str| (Format::negotiate(accept).content_type(), accept.as_bytes().into());
     Server::start("127.0.0.1:0".parse().unwrap(), answer).unwrap()
 }
 
@@ -50,11 +51,13 @@ fn a_scraper_is_answered_in_the_format_it_asks_for() {
     let server = server();
     for format in Format::ALL {
         let accept = format.content_type();
-        let (head, body) = ask(&server, &format!("GET /metrics HTTP/1.1\r\nHost: x\r\naCCept:  {accept} \r\n\r\n"));
+        let (head, body) =
+            ask(&server, &format!("GET /metrics HTTP/1.1\r\nHost: localhost:9464\r\naCCept:  {accept} \r\n\r\n"));
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
         assert!(head.contains(&format!("\r\nContent-Type: {}\r\n", format.content_type())), "{head}");
         assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
         assert!(head.contains("\r\nConnection: close"), "{head}");
+        assert!(head.contains("\r\nX-Content-Type-Options: nosniff\r\n"), "{head}");
         assert_eq!(body, accept);
     }
     let (_, body) = ask(&server, "GET /metrics?name=x HTTP/1.0\nAccept: a/b\nAccept: c/d\n\n");
@@ -89,7 +92,7 @@ fn a_request_without_end_is_refused_and_the_refusal_arrives() {
 
 #[test]
 fn clients_that_say_nothing_or_do_not_read_stop_nobody_else_for_long() {
-    let huge = |_: &str| ("text/plain", vec![b'x'; 32 << 20]);
+    let huge = |_: &str| ("text/plain", vec![b'x'; 32 << 20].into());
     let server = Server::start("127.0.0.1:0".parse().unwrap(), huge).unwrap();
     // More than there are threads: silent ones, one in the middle of a word, and ones that do not take their answer.
     let _silent: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
@@ -103,6 +106,51 @@ fn clients_that_say_nothing_or_do_not_read_stop_nobody_else_for_long() {
 }
 
 #[test]
+fn silent_clients_keep_nobody_from_an_answer() {
+    let server = server();
+    // Whom nobody attends to while others are silent waits for a silent one's time to be over, again and again.
+    let silent: Vec<TcpStream> = (0..300).map(|_| connect(&server)).collect();
+    for _ in 0..3 {
+        assert_eq!(status(&server, "GET /metrics HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
+    }
+    // The first of them had to make room, however early it is.
+    assert_eq!((&silent[0]).read(&mut [0; 16]).unwrap_or(0), 0);
+}
+
+#[test]
+fn a_page_from_elsewhere_cannot_ask_under_its_own_name() {
+    let server = server();
+    let asked = |host: &str| status(&server, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    for host in ["localhost", "LOCALHOST:9464", "127.0.0.1", "127.0.0.1:9464", "[::1]:9464", "[::1]", "192.0.2.1:1"] {
+        assert_eq!(asked(host), "HTTP/1.1 200 OK", "{host}");
+    }
+    for host in ["evil.example", "evil.example:9464", "localhost.evil.example", "127.0.0.1.evil.example:9464", "", ":1"]
+    {
+        assert_eq!(asked(host), "HTTP/1.1 421 Misdirected Request", "{host}");
+    }
+    let two = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n";
+    assert_eq!(status(&server, two), "HTTP/1.1 421 Misdirected Request");
+    // Who listens for others may have any name.
+    let open = Server::start("0.0.0.0:0".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", open.address().port())).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: db1.example\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+}
+
+#[test]
+fn a_target_in_absolute_form_is_answered() {
+    let server = server();
+    let asked = |target: &str| status(&server, &format!("GET {target} HTTP/1.1\r\n\r\n"));
+    for target in ["http://127.0.0.1:9464/metrics", "HTTP://localhost/metrics?x", "http://[::1]:9464"] {
+        assert_eq!(asked(target), "HTTP/1.1 200 OK", "{target}");
+    }
+    assert_eq!(asked("http://evil.example/metrics"), "HTTP/1.1 421 Misdirected Request");
+    assert_eq!(asked("http://localhost/other"), "HTTP/1.1 404 Not Found");
+}
+
+#[test]
 fn a_dropped_server_is_gone_whoever_is_connected() {
     let server = server();
     let address = server.address();
@@ -112,7 +160,7 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
     assert!(TcpStream::connect(address).is_err());
     assert_eq!(waiting.read(&mut [0; 16]).unwrap_or(0), 0);
     // The address is free at once, for the run that goes on.
-    let next = Server::start(Address(address), |_| ("text/plain", Vec::new())).unwrap();
+    let next = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap();
     assert_eq!(next.address(), address);
 }
 
@@ -120,13 +168,13 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
 fn a_port_in_use_is_told_with_a_cure() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
-    let error = Server::start(Address(address), |_| ("text/plain", Vec::new())).unwrap_err();
+    let error = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap_err();
     let text = error.to_string();
     assert_eq!(error.exit_status(), 2);
     assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
     assert!(text.contains("cure: take another port"), "{text}");
     // A documentation address is no host's own.
-    let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Vec::new())).unwrap_err();
+    let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
 }
 

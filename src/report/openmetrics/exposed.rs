@@ -8,6 +8,7 @@ use crate::analyse::{DeviceLoad, Round, RoundEnd, device_loads};
 use crate::model::{Kind, Moment, Nanos, Objective};
 use crate::record::{Latencies, PointRecord};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Causes of failures that have a metric of their own; what comes after them counts as [`OTHER`].
 const CAUSES_MOST: usize = 50;
@@ -49,6 +50,8 @@ pub struct Exposed {
     /// By objective.
     standings: Vec<Standing>,
     last: Option<Last>,
+    /// What was answered since the last round was added.
+    served: Vec<(Format, Arc<[u8]>)>,
 }
 
 /// Rounds by how they ended.
@@ -104,6 +107,7 @@ impl Exposed {
             ends: Ends::default(),
             missed: 0,
             last: None,
+            served: Vec::new(),
         }
     }
 
@@ -148,13 +152,21 @@ impl Exposed {
             _ => Vec::new(),
         };
         self.last = Some(Last { round: round.clone(), devices });
+        self.served.clear();
     }
 
-    /// The content type and the body for a scraper that asks with this `Accept`.
+    /// The content type and the body for a scraper that asks with this `Accept`. A body is made once a round, whoever asks
+    /// how often: it takes time from what is measured.
     #[must_use]
-    pub fn answer(&self, accept: &str) -> (&'static str, Vec<u8>) {
+    pub fn answer(&mut self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
-        (format.content_type(), self.encode(format))
+        let served = self.served.iter().find(|(known, _)| *known == format).map(|(_, body)| Arc::clone(body));
+        let body = served.unwrap_or_else(|| {
+            let body: Arc<[u8]> = self.encode(format).into();
+            self.served.push((format, Arc::clone(&body)));
+            body
+        });
+        (format.content_type(), body)
     }
 
     /// All of it in a format.
