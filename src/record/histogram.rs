@@ -41,12 +41,20 @@ pub fn upper_edge(bucket: usize) -> u64 {
 }
 
 /// The dense form: one counter a bucket, one addition a value.
+///
+/// Counters of 32 bits keep it within a processor's nearest cache. A long window of a fast target can have more in one
+/// bucket: then 2^32 are carried over.
 #[derive(Debug, Clone)]
-pub struct Bins(Box<[u32; BUCKETS]>);
+pub struct Bins {
+    counts: Box<[u32; BUCKETS]>,
+    /// A bucket for each time that its counter began anew.
+    carried: Vec<u16>,
+}
 
 impl Default for Bins {
     fn default() -> Self {
-        Self(vec![0; BUCKETS].into_boxed_slice().try_into().expect("BUCKETS elements were made"))
+        let counts = vec![0; BUCKETS].into_boxed_slice().try_into().expect("BUCKETS elements were made");
+        Self { counts, carried: Vec::new() }
     }
 }
 
@@ -54,17 +62,29 @@ impl Bins {
     /// Counts `value`.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.0[bucket_of(value)] += 1;
+        let bucket = bucket_of(value);
+        let count = &mut self.counts[bucket];
+        *count = count.wrapping_add(1);
+        if *count == 0 {
+            self.carry(bucket);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, bucket: usize) {
+        self.carried.push(u16::try_from(bucket).expect("BUCKETS fits"));
     }
 
     /// Moves all counts into a histogram, leaving these bins empty.
     pub fn take(&mut self) -> Histogram {
         let mut pairs = Vec::new();
-        for (bucket, count) in self.0.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+        for (bucket, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             pairs.push((u16::try_from(bucket).expect("BUCKETS fits"), u64::from(*count)));
             *count = 0;
         }
-        Histogram(pairs)
+        let mut histogram = Histogram(pairs);
+        self.carried.drain(..).for_each(|bucket| histogram.add(bucket, 1 << u32::BITS));
+        histogram
     }
 }
 
@@ -107,10 +127,13 @@ impl TryFrom<Vec<(u16, u64)>> for Histogram {
 impl Histogram {
     /// Counts `value`. For the few values that come too late for the bins.
     pub fn record(&mut self, value: u64) {
-        let bucket = u16::try_from(bucket_of(value)).expect("BUCKETS fits");
+        self.add(u16::try_from(bucket_of(value)).expect("BUCKETS fits"), 1);
+    }
+
+    fn add(&mut self, bucket: u16, count: u64) {
         match self.0.binary_search_by_key(&bucket, |pair| pair.0) {
-            Ok(at) => self.0[at].1 += 1,
-            Err(at) => self.0.insert(at, (bucket, 1)),
+            Ok(at) => self.0[at].1 += count,
+            Err(at) => self.0.insert(at, (bucket, count)),
         }
     }
 
@@ -180,6 +203,23 @@ mod tests {
     /// Values of every magnitude, not mostly huge ones.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, value)| value >> shift)
+    }
+
+    #[test]
+    fn a_bucket_holds_more_than_its_counter() {
+        let mut bins = Bins::default();
+        for (value, before) in [(100, u32::MAX), (5000, u32::MAX - 1), (7, 3)] {
+            bins.counts[bucket_of(value)] = before;
+            bins.record(value);
+        }
+        // Once over its end, at its end, and far from it; then one more in the bucket that went over.
+        bins.record(100);
+        let pair = |value: u64, count: u64| (u16::try_from(bucket_of(value)).unwrap(), count);
+        assert_eq!(bins.take().0, [pair(7, 4), pair(100, (1 << 32) + 1), pair(5000, u64::from(u32::MAX))]);
+        bins.counts[bucket_of(100)] = u32::MAX;
+        bins.record(100);
+        assert_eq!(bins.take().0, [pair(100, 1 << 32)], "a counter that stands at its beginning");
+        assert_eq!(bins.take().0, [], "and nothing is left");
     }
 
     #[test]
