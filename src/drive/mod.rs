@@ -2,7 +2,7 @@
 //!
 //! Goes in: a [`Point`] and an [`Engine`]. Comes out: the [`PointRecord`]. It does not know why the point is
 //! measured, nor what kind of target it is. Only [`Session::reap`] waits, so on virtual time all of it is
-//! deterministic.
+//! deterministic, unless somebody asks it to stop.
 //!
 //! Workers are threads with a session each. An engine that can have many operations outstanding in one
 //! session gets one worker for all streams; one that waits gets a worker for each outstanding operation.
@@ -25,6 +25,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 /// Operations started before looking for completions: few, because all 64 at once make lock-step batches that cost 5–7
 /// % of a disk's throughput. More, up to the greatest, as long as the device answers at once whatever it is given:
@@ -305,12 +306,37 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
         });
     };
     let outcomes = if room.clock.is_virtual() {
-        vec![worker(room, 0, hands)]
+        vec![heeding_stop(room, || worker(room, 0, hands))]
     } else {
         std::thread::scope(|scope| run_threads(scope, room, hands, &mut || see(watch)))
     };
     see(watch);
     outcomes
+}
+
+/// Does the `work` of the only worker on virtual time, and passes on a request to stop meanwhile. The leading worker looks
+/// for one by the clock it is on: between two of its looks there may be hours, or any number of operations.
+fn heeding_stop<Worked>(room: &Room, work: impl FnOnce() -> Worked) -> Worked {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = || {
+            while !over.load(Ordering::Acquire) {
+                // First: a point that is soon over depends on nothing real.
+                thread::park_timeout(Duration::from_nanos(WATCH.0));
+                if room.terms.stop.load(Ordering::Relaxed) {
+                    room.stage.stop(room.clock.now());
+                }
+            }
+        };
+        // Without another thread the leading worker still looks.
+        let watcher = thread::Builder::new().spawn_scoped(scope, watch);
+        let worked = work();
+        over.store(true, Ordering::Release);
+        if let Ok(watcher) = watcher {
+            watcher.thread().unpark();
+        }
+        worked
+    })
 }
 
 /// Runs a thread for each hand, and calls `see` from time to time.

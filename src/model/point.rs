@@ -168,6 +168,20 @@ impl std::fmt::Display for Coordinates {
     }
 }
 
+/// A measurement has no more windows than this: three days of seconds. Each takes memory and a place in the journal,
+/// whether anything happens in it or not.
+const WINDOWS_MOST: u64 = 1 << 18;
+
+impl Until {
+    /// The width of the windows of a measurement that ends so: `usual`, or a multiple of it where they would be too many.
+    #[must_use]
+    pub fn window(self, usual: Nanos) -> Nanos {
+        let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self else { return usual };
+        let times = most.0.div_ceil(usual.0.saturating_mul(WINDOWS_MOST)).max(1);
+        Nanos(usual.0.saturating_mul(times))
+    }
+}
+
 /// One data point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {

@@ -225,7 +225,9 @@ impl CalibrateRequest {
     fn measured(&self, coordinates: Coordinates, stream: Stream, seed: u64) -> Point {
         // Blocks that no other point draws: a cache would know them.
         let seed = seed_of(seed, coordinates);
-        Point { coordinates, streams: vec![stream], warm_up: WARM_UP, until: self.until(), seed, window: WINDOW }
+        let until = self.until();
+        let window = until.window(WINDOW);
+        Point { coordinates, streams: vec![stream], warm_up: WARM_UP, until, seed, window }
     }
 
     /// One sequential stream of large reads, one after the other, from the beginning of the volume.

@@ -184,7 +184,7 @@ impl CurveRequest {
             warm_up: self.sql.map_or(WARM_UP, |terms| terms.warm_up),
             until,
             seed: seed_of(seed, coordinates),
-            window,
+            window: until.window(window),
         }
     }
 

@@ -99,7 +99,7 @@ impl LayersRequest {
             warm_up: self.warm_up,
             until: Until::Elapsed(self.point_time),
             seed: seed_of(seed, coordinates),
-            window: WINDOW,
+            window: Until::Elapsed(self.point_time).window(WINDOW),
         }
     }
 

@@ -373,13 +373,14 @@ impl OrionRequest {
     /// One point for each of [`cells`](Self::cells), in the same order.
     #[must_use]
     pub fn points(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
+        let until = Until::Elapsed(Nanos::from_secs(self.duration.into()));
         let point = |cell: Coordinates| Point {
             coordinates: cell,
             streams: self.streams(cell, volume),
             warm_up: self.warm_up(),
-            until: Until::Elapsed(Nanos::from_secs(self.duration.into())),
+            until,
             seed: seed_of(seed, cell),
-            window: Point::second(),
+            window: until.window(Point::second()),
         };
         self.cells().into_iter().map(point).collect()
     }

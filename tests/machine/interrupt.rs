@@ -1,6 +1,8 @@
 //! A run that is interrupted, or that runs out of room, leaves what it had measured, and nothing half-made.
 
-use crate::common::{Mounted, Place, entries, in_time, need, rigel, scratch_file, test, text, wait, wait_until};
+use crate::common::{
+    Mounted, Place, entries, in_time, need, peak_of, rigel, scratch_file, test, text, wait, wait_until,
+};
 use rigel::model::Coordinates;
 use rigel::record::End;
 use rigel::record::journal::{self, Run};
@@ -67,6 +69,54 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
 #[test]
 fn sigterm_does_as_ctrl_c() {
     interrupted_by("TERM");
+}
+
+/// A program that does not outlive its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_run_on_a_model_heeds_signals_however_long_or_many_its_operations() {
+    let lines = [
+        "curve sim:1,300000000h",
+        "curve sim:1,1ns,stall=1ns/2ns",
+        "orion -run simple -num_disks 1 -duration 4294967295 --target sim:1,100h",
+    ];
+    for (number, line) in lines.iter().enumerate() {
+        for name in ["TERM", "INT"] {
+            let place = Place::new(&format!("interrupt-model-{number}-{name}"));
+            let mut command = rigel(&place, &format!("{line} --seed 1 --out run"));
+            let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut running = Running(child);
+            wait_until("it measures", || {
+                place.0.join("run/journal.jsonl").exists() || running.0.try_wait().unwrap().is_some()
+            });
+            wait(300);
+            if running.0.try_wait().unwrap().is_none() {
+                signal(&running.0, name);
+            }
+            wait_until(&format!("{line} ends by SIG{name}"), || running.0.try_wait().unwrap().is_some());
+        }
+    }
+}
+
+#[test]
+fn a_measurement_of_a_hundred_years_takes_no_memory_for_each_second() {
+    let place = Place::new("interrupt-memory");
+    let line = "orion -run simple -num_disks 1 -duration 4294967295 --target sim:1,100h --out run";
+    let child = rigel(&place, line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut running = Running(child);
+    wait_until("it measures", || place.0.join("run/journal.jsonl").exists());
+    wait(1000);
+    signal(&running.0, "TERM");
+    let (status, peak) = peak_of(&mut running.0);
+    assert!(status.code() == Some(1) && peak < 1 << 30, "{status}, {} MiB", peak >> 20);
 }
 
 #[test]
