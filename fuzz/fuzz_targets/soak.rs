@@ -1,0 +1,19 @@
+//! Whatever stands in the journal of a soak, it is scanned to its end or refused, and what is predictable of it can be told.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rigel::analyse::{PredictabilityTerms, predictability, round};
+use rigel::record::journal;
+
+fuzz_target!(|bytes: &[u8]| {
+    let path = std::env::temp_dir().join(format!("rigel-fuzz-soak-{}", std::process::id()));
+    std::fs::write(&path, bytes).expect("there is room for a journal");
+    let mut rounds = Vec::new();
+    let scanned = journal::scan(&path, &mut |_, record| rounds.extend(round(&record, &[])));
+    let _ = std::fs::remove_file(&path);
+    if scanned.is_ok() {
+        let terms =
+            PredictabilityTerms { objectives: vec![], share: 0.99, every_seconds: Some(60.0), planned: None, is_open: false };
+        let _ = predictability(&rounds, &terms);
+    }
+});
