@@ -2,8 +2,8 @@
 //!
 //! Goes in: an address, and a function from the `Accept` of a request to a content type and a body. Comes out:
 //! HTTP/1.1, one answer a connection. It writes no file and keeps nothing of a request. Whoever connects may be slow
-//! or hostile: one thread attends to all clients and waits for none of them; a request may have 8 KiB and `PATIENCE`, so
-//! may taking the answer; and where there are more than `CLIENTS`, the oldest goes.
+//! or hostile: one thread attends to all clients and waits for none of them; a request may have 8 KiB and `PATIENCE`,
+//! so may taking the answer; and where there are more than `CLIENTS`, the oldest goes.
 //! docs/decisions/0015-metrics-endpoint.md says why this is not a library.
 
 use crate::clock::Clock;
@@ -168,8 +168,8 @@ fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &
     }
 }
 
-/// Waits until somebody connects, or a client has sent or taken something, for so long at most. Answers for the listener
-/// and each client whether it is so.
+/// Waits until somebody connects, or a client has sent or taken something, for so long at most. Answers for the
+/// listener and each client whether it is so.
 fn wait(listener: &TcpListener, clients: &[Client], most: Option<Nanos>) -> Vec<bool> {
     let most = most.map(|most| Timespec {
         tv_sec: i64::try_from(most.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -325,8 +325,9 @@ fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
         named.map(|(_, value)| value.trim()).collect::<Vec<_>>()
     };
     let (host, target) = without_host(target);
-    // Who listens for this machine alone is asked under one of its own names. A page from elsewhere could ask otherwise, in a
-    // browser here, for which the page's host is led to this address. Elsewhere a scraper may know any name.
+    // Who listens for this machine alone is asked under one of its own names. A page from elsewhere could ask
+    // otherwise, in a browser here, for which the page's host is led to this address. Elsewhere a scraper may know
+    // any name.
     if is_loopback && !of("host").into_iter().chain(host).all(is_this_machine) {
         return Reply::plain("421 Misdirected Request", "ask for localhost, or for an address\n");
     }

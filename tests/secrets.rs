@@ -117,8 +117,8 @@ fn a_url_where_a_file_belongs_is_called_one() {
     }
 }
 
-/// A server that speaks as much of PostgreSQL's protocol as it takes to be given a password: it has no TLS, and asks for
-/// a password in clear.
+/// A server that speaks as much of PostgreSQL's protocol as it takes to be given a password: it has no TLS, and asks
+/// for a password in clear.
 struct Thief {
     port: u16,
     heard: Arc<Mutex<Vec<u8>>>,
@@ -239,18 +239,16 @@ fn curve_request() -> serde_json::Value {
     head["header"]["plan"]["curve"].clone()
 }
 
-/// Runs `rigel sql drop` in a terminal, has `end` act on it when it asks for the password, and answers what the terminal's
-/// settings are afterwards.
+/// Runs `rigel sql drop` in a terminal, has `end` act on it when it asks for the password, and answers what the
+/// terminal's settings are afterwards.
 fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Result<String, Missing> {
     need("script", &["--version"])?;
     let place = Place::new(name);
     let thief = Thief::new();
-    let line = format!(
-        "trap : INT; sh -c 'echo $$ >pid; exec \"$0\" sql drop \"$1\"' {} 'postgres://ana@127.0.0.1:{}/d?sslmode=disable'; \
-         stty -a >settings.new; mv settings.new settings",
-        env!("CARGO_BIN_EXE_rigel"),
-        thief.port
-    );
+    let url = format!("postgres://ana@127.0.0.1:{}/d?sslmode=disable", thief.port);
+    let asks = "sh -c 'echo $$ >pid; exec \"$0\" sql drop \"$1\"'";
+    let program = env!("CARGO_BIN_EXE_rigel");
+    let line = format!("trap : INT; {asks} {program} '{url}'; stty -a >settings.new; mv settings.new settings");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(&place.0).env("HOME", &place.0).env("SHELL", "/bin/sh");
     command.env_remove("PGPASSWORD").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

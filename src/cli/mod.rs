@@ -99,7 +99,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     })
 }
 
-/// Refuses arguments that hold a password, or may: before anything can repeat them, keep them in a journal or hand them on.
+/// Refuses arguments that hold a password, or may: before anything can repeat them, keep them in a journal or hand
+/// them on.
 fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
     for argument in arguments.iter().map(|argument| argument.to_string_lossy()) {
         let value = argument.split_once('=').filter(|_| argument.starts_with('-'));

@@ -1,7 +1,7 @@
 //! A question at the terminal whose answer is not shown.
 //!
-//! Goes in: what is asked for. Comes out: the line that was typed. However it ends, short of SIGKILL, the terminal shows
-//! again what is typed: signals that end or stop the program are heeded here and not by their default.
+//! Goes in: what is asked for. Comes out: the line that was typed. However it ends, short of SIGKILL, the terminal
+//! shows again what is typed: signals that end or stop the program are heeded here and not by their default.
 
 use super::measuring::stop_flag;
 use super::output::remark;

@@ -314,8 +314,8 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
     outcomes
 }
 
-/// Does the `work` of the only worker on virtual time, and passes on a request to stop meanwhile. The leading worker looks
-/// for one by the clock it is on: between two of its looks there may be hours, or any number of operations.
+/// Does the `work` of the only worker on virtual time, and passes on a request to stop meanwhile. The leading worker
+/// looks for one by the clock it is on: between two of its looks there may be hours, or any number of operations.
 fn heeding_stop<Worked>(room: &Room, work: impl FnOnce() -> Worked) -> Worked {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -173,7 +173,8 @@ impl std::fmt::Display for Coordinates {
 const WINDOWS_MOST: u64 = 1 << 18;
 
 impl Until {
-    /// The width of the windows of a measurement that ends so: `usual`, or a multiple of it where they would be too many.
+    /// The width of the windows of a measurement that ends so: `usual`, or a multiple of it where they would be too
+    /// many.
     #[must_use]
     pub fn window(self, usual: Nanos) -> Nanos {
         let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self else { return usual };

@@ -1,8 +1,8 @@
 //! A database's server programs: where they lie, which version they are, and how to get them.
 //!
 //! Goes in: a folder that the user named, or nothing. Comes out: the newest programs that are there. It runs them only
-//! to ask for their version, and as the server's user. Where Rigel is root, what others could have put into `PATH` is not
-//! taken.
+//! to ask for their version, and as the server's user. Where Rigel is root, what others could have put into `PATH` is
+//! not taken.
 
 use super::place::Account;
 use crate::model::{Dbms, Error};

@@ -43,8 +43,8 @@ pub(super) struct Account {
 
 /// A folder of a private server; removed with all that is in it when this value goes.
 ///
-/// All that Rigel does in it goes by descriptors. The folder belongs to the server's user, who can put anything under any
-/// name in it, and its path may lead elsewhere by now.
+/// All that Rigel does in it goes by descriptors. The folder belongs to the server's user, who can put anything under
+/// any name in it, and its path may lead elsewhere by now.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
@@ -280,7 +280,8 @@ enum Look {
     Left(Leftover, Marker, OwnedFd, File),
 }
 
-/// Opens something in a directory for reading, and nothing that it is a link to; what others put there makes nobody wait.
+/// Opens something in a directory for reading, and nothing that it is a link to; what others put there makes nobody
+/// wait.
 fn open_in(directory: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let always = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, always | flags, Mode::empty())

@@ -432,7 +432,7 @@ fn what_a_killed_rigel_left_is_told_by_the_next_run_there() {
     fs::write(left.join("table"), vec![b'x'; 3 << 20]).unwrap();
     let output = common::rigel(&place, "sql run --on . --server-bin missing --scale 1000").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("a postgres server of rigel 4194305, which is gone, has 3 MiB"), "{said}");
+    assert!(said.contains("a postgres server of rigel 4194305, which is gone, has 3.0 MiB in"), "{said}");
     assert!(said.contains(text(&left)) && said.contains("`rigel sql clean .` removes it"), "{said}");
     assert!(left.exists(), "telling removes nothing");
 }

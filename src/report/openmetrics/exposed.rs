@@ -155,8 +155,8 @@ impl Exposed {
         self.served.clear();
     }
 
-    /// The content type and the body for a scraper that asks with this `Accept`. A body is made once a round, whoever asks
-    /// how often: it takes time from what is measured.
+    /// The content type and the body for a scraper that asks with this `Accept`. A body is made once a round, whoever
+    /// asks how often: it takes time from what is measured.
     #[must_use]
     pub fn answer(&mut self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
