@@ -227,20 +227,21 @@ pub(crate) fn header(spec: SimSpec, search: &Search, started: &str) -> Header {
     }
 }
 
+/// The most memory that a process has taken so far, in bytes; 0 once it has ended.
+pub(crate) fn peak_so_far(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
 /// Waits until a process ends, and answers how it did and the most memory that it took, in bytes.
 pub(crate) fn peak_of(child: &mut Child) -> (ExitStatus, u64) {
-    let status = format!("/proc/{}/status", child.id());
-    let resident = || {
-        let status = std::fs::read_to_string(&status).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
-    };
     let mut peak = 0;
     loop {
         // The kernel keeps the peak; looking often is only not to miss the last of it.
-        peak = resident().unwrap_or(0).max(peak);
+        peak = peak_so_far(child).max(peak);
         if let Some(status) = child.try_wait().unwrap() {
-            return (status, peak * 1024);
+            return (status, peak);
         }
         wait(2);
     }

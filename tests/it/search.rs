@@ -172,6 +172,15 @@ fn a_provisioned_limit_is_named_with_its_value() {
         assert!(found.curve.knee.unwrap().load < 2.5, "{:?}", found.curve.knee);
         assert!(names(&found).contains(&"cap"), "{:?}", found.findings);
     }
+    // And calibrations of one limit agree.
+    let maximum = |seed| {
+        let found = calibrate("16,100us,limit=2000/s", &CalibrateRequest::DEFAULT, seed);
+        assert!(names(&found).contains(&"cap"), "{seed}: {:?}", found.findings);
+        found.maximum.unwrap().iops.value
+    };
+    let maxima: Vec<f64> = (0..10).map(maximum).collect();
+    let (least, greatest) = maxima.iter().fold((f64::MAX, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
+    assert!(greatest / least < 1.01, "{maxima:?}");
 }
 
 #[test]

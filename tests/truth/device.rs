@@ -1,28 +1,33 @@
-//! A device whose times are programmed: one file in a filesystem of this process.
+//! A device whose times are programmed and that logs every read: one file in a filesystem of this process.
 //!
-//! Goes in: a [`Behaviour`]. Comes out: a path to read from with direct I/O, and the device's own [`Count`] of what it
-//! did. Each thread that serves takes one request, sleeps until the answer is due and gives it, so as many are served
-//! at once as there are threads, and the others wait in the kernel's queue, first come first served.
-//! Nothing is stored: every read gives the same bytes, none of them zero, and a write is refused.
+//! Goes in: a [`Behaviour`]. Comes out: a path to read from with direct I/O, and for each read a line of the log, a
+//! [`Served`]: when it came, when it was answered, and what was done to it. The log reads the machine's monotonic clock
+//! by itself, not by Rigel's code. Each thread that serves takes one request, sleeps until the answer is due and gives
+//! it, so the device serves as many reads at once as it has threads, and the others wait in the kernel's queue, first
+//! come first served. Nothing is stored: every read gives the same bytes, none of them zero, and a write is refused.
+//!
+//! The benchmark `against_fio` includes this file: it uses nothing of the tests.
 
-use crate::common::{Missing, Place, need, text, wait};
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, Request,
 };
-use rigel::clock::Clock;
-use rigel::model::Nanos;
-use rigel::workload::rng::Rng;
 use std::ffi::OsStr;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// Sleeping ends this long before an answer is due, and the rest is spun: a thread that sleeps wakes up late.
-const SPIN: Nanos = Nanos(20_000);
+const SPIN: Duration = Duration::from_micros(20);
+/// Poll interval while reads wait for others to come.
+const POLL: Duration = Duration::from_millis(1);
+/// After so long the device gives up waiting for reads that do not come.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Attributes never change.
 const FOR_EVER: Duration = Duration::from_secs(1 << 20);
 /// More outstanding reads than any test has.
@@ -30,73 +35,74 @@ const OUTSTANDING_MAX: u16 = 256;
 const NAME: &str = "file";
 const FILE: INodeNo = INodeNo(2);
 
-/// What the device does with a read. Every choice follows from `seed` and the number of the read.
+/// What the device does with a read. Every choice follows from the number of the read, from 0 in order of arrival.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behaviour {
     /// How long a read takes. Zero: it is answered as soon as it is seen.
-    pub(crate) service: Nanos,
-    /// The share of reads that take this long instead.
-    pub(crate) slow: (f64, Nanos),
-    /// The share of reads that fail with `EIO`, in the time that they would have taken.
-    pub(crate) errors: f64,
-    /// So long after the first read the device stops, and so long it stands still, whatever it is serving.
-    pub(crate) stall: Option<(Nanos, Nanos)>,
+    pub(crate) service: Duration,
+    /// One read in so many takes this long instead; 0: none does.
+    pub(crate) slow: (u64, Duration),
+    /// One read in so many fails with `EIO`, in the time that it would have taken; 0: none does.
+    pub(crate) errors: u64,
+    /// When the read of this number comes the device stands still for so long, whatever it is serving.
+    pub(crate) stall: Option<(u64, Duration)>,
+    /// The first so many reads are answered only when all of them have come.
+    pub(crate) together: u64,
     /// Reads served at once.
     pub(crate) servers: usize,
-    pub(crate) seed: u64,
 }
 
 impl Behaviour {
     /// Every read takes `service`.
-    pub(crate) const fn fixed(service: Nanos) -> Self {
-        Self { service, slow: (0.0, Nanos(0)), errors: 0.0, stall: None, servers: 8, seed: 11 }
+    pub(crate) const fn fixed(service: Duration) -> Self {
+        Self { service, slow: (0, Duration::ZERO), errors: 0, stall: None, together: 0, servers: 4 }
     }
 }
 
-/// What the device did.
+/// One read, as the device saw it.
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "the tests and the benchmark each use a part of it")]
+pub(crate) struct Served {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u32,
+    /// When a server took the read.
+    pub(crate) came: Instant,
+    /// When the server gave the answer. Whoever asked has it later.
+    pub(crate) went: Instant,
+    /// It took the slow time.
+    pub(crate) slow: bool,
+    /// It was answered with `EIO`.
+    pub(crate) failed: bool,
+    /// The stall held it up.
+    pub(crate) held: bool,
+}
+
+/// The most reads that the device was serving at the same time.
+pub(crate) fn at_once(log: &[Served]) -> usize {
+    let mut moments: Vec<(Instant, i64)> = log.iter().flat_map(|read| [(read.came, 1), (read.went, -1)]).collect();
+    moments.sort_unstable();
+    let mut now = 0;
+    let counts = moments.iter().map(|(_, change)| {
+        now += change;
+        now
+    });
+    counts.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
+}
+
+/// What the threads of a device share with its owner.
 #[derive(Debug, Default)]
-pub(crate) struct Count {
+struct Shared {
     taken: AtomicU64,
-    served: AtomicU64,
-    failed: AtomicU64,
-    slow: AtomicU64,
-    held: AtomicU64,
-    first: OnceLock<Nanos>,
-    stopped: OnceLock<Nanos>,
-}
-
-impl Count {
-    /// Reads answered with data.
-    pub(crate) fn served(&self) -> u64 {
-        self.served.load(Relaxed)
-    }
-
-    /// Reads answered with `EIO`.
-    pub(crate) fn failed(&self) -> u64 {
-        self.failed.load(Relaxed)
-    }
-
-    /// Reads that took the slow time.
-    pub(crate) fn slow(&self) -> u64 {
-        self.slow.load(Relaxed)
-    }
-
-    /// Reads that the stall held up.
-    pub(crate) fn held(&self) -> u64 {
-        self.held.load(Relaxed)
-    }
-
-    /// When the stall first held up a read, counted from the first read; none if it held up none.
-    pub(crate) fn stopped(&self) -> Option<Nanos> {
-        self.stopped.get().copied()
-    }
+    log: Mutex<Vec<Served>>,
+    /// When the stall is over, once it has begun.
+    go: Mutex<Option<Instant>>,
 }
 
 /// A mounted device, unmounted at the end.
 pub(crate) struct Device {
     /// Its only file.
     pub(crate) path: PathBuf,
-    pub(crate) count: Arc<Count>,
+    shared: Arc<Shared>,
     mount: PathBuf,
     /// Serves until it is unmounted.
     _session: fuser::BackgroundSession,
@@ -104,55 +110,62 @@ pub(crate) struct Device {
 
 impl Device {
     /// A device of `bytes` in a directory of its own in `place`.
-    pub(crate) fn mount(place: &Place, bytes: u64, behaviour: Behaviour) -> Result<Self, Missing> {
+    pub(crate) fn mount(place: &Path, bytes: u64, behaviour: Behaviour) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        assert!(behaviour.together <= behaviour.servers as u64, "reads that wait in the queue do not come");
         if !Path::new("/dev/fuse").exists() {
-            return Err(Missing("no /dev/fuse: the kernel has no FUSE, or a container hides it".into()));
+            return Err(io::Error::other("no /dev/fuse: the kernel has no FUSE, or a container hides it"));
         }
-        let mount = place.0.join(format!("device-{}", NUMBER.fetch_add(1, Relaxed)));
-        std::fs::create_dir_all(&mount).unwrap();
-        let count = Arc::new(Count::default());
-        let server = Server { clock: Clock::real(), bytes, behaviour, count: Arc::clone(&count) };
+        let mount = place.join(format!("device-{}", NUMBER.fetch_add(1, Relaxed)));
+        std::fs::create_dir_all(&mount)?;
+        let shared = Arc::new(Shared::default());
+        let server = Server { bytes, behaviour, shared: Arc::clone(&shared) };
         let mut config = Config::default();
         // Read-only, or the kernel forgets the attributes at every read to have a new access time.
         config.mount_options = vec![MountOption::RO, MountOption::FSName("rigel-truth".into())];
         config.n_threads = Some(behaviour.servers);
-        let session = fuser::Session::new(server, &mount, &config).and_then(|session| {
-            // Its threads take after the one that starts them.
-            std::thread::scope(|scope| {
-                let start = || {
-                    real_time(1);
-                    session.spawn()
-                };
-                scope.spawn(start).join().expect("starting threads does not panic")
-            })
-        });
-        let session = session.map_err(|error| Missing(format!("mounting a FUSE filesystem: {error}")))?;
-        // Each thread of the crate first clears 16 MiB for itself.
-        wait(100);
-        Ok(Self { path: mount.join(NAME), count, mount, _session: session })
+        let session = fuser::Session::new(server, &mount, &config).and_then(fuser::Session::spawn);
+        let session =
+            session.map_err(|error| io::Error::new(error.kind(), format!("mounting a FUSE filesystem: {error}")))?;
+        Ok(Self { path: mount.join(NAME), shared, mount, _session: session })
+    }
+
+    /// The log since the last call, by time of answer; the device numbers its reads from 0 again. Nobody may be reading.
+    pub(crate) fn take(&self) -> Vec<Served> {
+        self.shared.taken.store(0, Relaxed);
+        *lock(&self.shared.go) = None;
+        std::mem::take(&mut lock(&self.shared.log))
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
         // The kernel closes the files of a ring after the ring: until then a plain unmount finds the device busy.
-        let _ = need("umount", &["--lazy", text(&self.mount)]);
+        let _ = Command::new("umount").arg("--lazy").arg(&self.mount).stderr(Stdio::null()).status();
     }
 }
 
-/// Has the calling thread, and those that it starts, run before all others but those of a higher priority. Where that is
-/// not allowed, it is left as it is: the times are then as exact as the machine is idle.
-pub(crate) fn real_time(priority: u32) {
-    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-    let _ = need("chrt", &["--fifo", "--pid", &priority.to_string(), &thread]);
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait_until(due: Instant) {
+    let left = due.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return;
+    }
+    // Of the calling thread alone; the default lets a sleep end 50 us late.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    sleep(left.saturating_sub(SPIN));
+    while Instant::now() < due {
+        std::hint::spin_loop();
+    }
 }
 
 struct Server {
-    clock: Clock,
     bytes: u64,
     behaviour: Behaviour,
-    count: Arc<Count>,
+    shared: Arc<Shared>,
 }
 
 impl Server {
@@ -177,31 +190,19 @@ impl Server {
         }
     }
 
-    /// When the read that arrived at `now` is due to be answered, having taken `service`.
-    fn due(&self, now: Nanos, service: Nanos) -> Nanos {
-        let first = *self.count.first.get_or_init(|| now);
-        let due = now.plus(service);
-        let Some((at, length)) = self.behaviour.stall else { return due };
-        let (stop, go) = (first.plus(at), first.plus(at).plus(length));
-        if due <= stop || now >= go {
-            return due;
+    /// Waits as long as the read of this number, which came at `came`, has to. Answers whether the stall held it up.
+    fn serve(&self, number: u64, came: Instant, service: Duration) -> bool {
+        let Behaviour { stall, together, .. } = self.behaviour;
+        if let Some((_, length)) = stall.filter(|(at, _)| *at == number) {
+            *lock(&self.shared.go) = Some(came + length);
         }
-        self.count.held.fetch_add(1, Relaxed);
-        let held_from = now.max(stop);
-        self.count.stopped.get_or_init(|| held_from.since(first));
-        due.plus(go.since(held_from))
-    }
-
-    fn wait_until(&self, due: Nanos) {
-        if self.clock.now() >= due {
-            return;
+        wait_until(came + service);
+        while number < together && self.shared.taken.load(Relaxed) < together && came.elapsed() < PATIENCE {
+            sleep(POLL);
         }
-        // Of the calling thread alone; the default lets a sleep end 50 us late.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        self.clock.wait_until(Nanos(due.0.saturating_sub(SPIN.0)));
-        while self.clock.now() < due {
-            std::hint::spin_loop();
-        }
+        let go = lock(&self.shared.go).filter(|go| came < *go);
+        go.into_iter().for_each(wait_until);
+        go.is_some()
     }
 }
 
@@ -238,18 +239,18 @@ impl Filesystem for Server {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let now = self.clock.now();
-        let (behaviour, count) = (&self.behaviour, &self.count);
-        let mut rng = Rng::new(behaviour.seed, count.taken.fetch_add(1, Relaxed));
-        let (is_slow, fails) = (rng.unit() < behaviour.slow.0, rng.unit() < behaviour.errors);
-        self.wait_until(self.due(now, if is_slow { behaviour.slow.1 } else { behaviour.service }));
-        // Counted before the answer, or who has it could ask too early.
-        count.slow.fetch_add(u64::from(is_slow), Relaxed);
-        if fails {
-            count.failed.fetch_add(1, Relaxed);
+        let came = Instant::now();
+        let (behaviour, shared) = (&self.behaviour, &self.shared);
+        let number = shared.taken.fetch_add(1, Relaxed);
+        let is_one_in = |count: u64| count > 0 && number % count == count - 1;
+        let (slow, failed) = (is_one_in(behaviour.slow.0), is_one_in(behaviour.errors));
+        let held = self.serve(number, came, if slow { behaviour.slow.1 } else { behaviour.service });
+        let served = Served { offset, bytes: size, came, went: Instant::now(), slow, failed, held };
+        // Before the answer, or who has it could look too early.
+        lock(&shared.log).push(served);
+        if failed {
             reply.error(Errno::EIO);
         } else {
-            count.served.fetch_add(1, Relaxed);
             let size = usize::try_from(u64::from(size).min(self.bytes.saturating_sub(offset))).expect("32 bits fit");
             reply.data(&vec![0xa5; size]);
         }

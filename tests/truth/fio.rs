@@ -1,9 +1,13 @@
-//! fio accepts the jobs that we print, and does what they say: block size, direction, depth, files.
+//! fio accepts the jobs that we print, and does what they say: block size, direction, depth, files. Of how much it did
+//! nothing is asserted.
 
-use super::{rigel, rigel_orion};
+use super::device::{Behaviour, at_once};
+use super::{LENGTH, faulty, rigel, rigel_orion};
 use crate::common::{Missing, Place, Scratch, need, scratch_file, test, text};
 use rigel::model::MIB;
 use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
 
 /// What a class of a data point must be to fio.
 struct Expect {
@@ -35,17 +39,32 @@ fn job_of(name: &str, files: &[Scratch], (small, large): (u32, u32), options: &[
 
     let path = place.0.join("job.fio");
     std::fs::write(&path, &job).unwrap();
-    let output = need("fio", &["--output-format=json", text(&path)]);
-    let Ok(output) = output.map_err(|Missing(why)| why).inspect_err(|why| panic!("{name}: {why}\n{job}")) else {
-        return;
-    };
-    // Remarks of fio's may stand before the document.
-    let report: Value = serde_json::from_str(&output[output.find('{').unwrap()..]).unwrap();
-    let jobs = report["jobs"].as_array().unwrap();
+    // Where the machine leaves fio no time it cannot do what the job says: once more.
+    let report = (0..10).map(|_| fio(&path, name)).find(|report| jobs(report).iter().all(|job| ios(job) > 0));
+    let report = report.expect("the machine leaves fio some time");
+    let jobs = jobs(&report);
     assert_eq!(jobs.len(), expected.len(), "{name}: each class is reported apart\n{job}");
     for (expect, found) in expected.iter().zip(jobs) {
         check(expect, found, &format!("{name}: {found:#}\n{job}"));
     }
+}
+
+/// fio's report of a job.
+fn fio(job: &Path, name: &str) -> Value {
+    let output = need("fio", &["--output-format=json", text(job)]);
+    let output =
+        output.unwrap_or_else(|Missing(why)| panic!("{name}: {why}\n{}", std::fs::read_to_string(job).unwrap()));
+    // Remarks of fio's may stand before the document.
+    serde_json::from_str(&output[output.find('{').unwrap()..]).unwrap()
+}
+
+fn jobs(report: &Value) -> &[Value] {
+    report["jobs"].as_array().unwrap()
+}
+
+/// I/Os of one side of a job, or of both.
+fn ios(job: &Value) -> u64 {
+    ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap()).iter().sum()
 }
 
 fn check(expect: &Expect, found: &Value, what: &str) {
@@ -60,12 +79,20 @@ fn check(expect: &Expect, found: &Value, what: &str) {
     let of = |side: &str, figure: &str| found[side][figure].as_u64().unwrap();
     let [reads, writes] = ["read", "write"].map(|side| of(side, "total_ios"));
     let bytes = of("read", "io_bytes") + of("write", "io_bytes");
-    assert!(reads + writes > 0, "{what}");
     assert_eq!(bytes, (reads + writes) * expect.length, "{what}");
+    // fio steers to the mix, and draws within it: six standard deviations of chance beside.
     let share = 100.0 * writes as f64 / (reads + writes) as f64;
-    assert!((share - expect.writes).abs() <= if expect.writes == 0.0 { 0.0 } else { 10.0 }, "{share} %: {what}");
-    let depth = if option == "iodepth" { outstanding } else { "1" };
-    assert!(found["iodepth_level"][depth].as_f64().unwrap() > 50.0, "{what}");
+    let chance = 6.0 * (expect.writes * (100.0 - expect.writes) / (reads + writes) as f64).sqrt();
+    let steered = if expect.writes == 0.0 { 0.0 } else { 10.0 };
+    assert!((share - expect.writes).abs() <= steered + chance, "{share} %: {what}");
+    // fio waits only when as many are outstanding as it may have, so of so many that it issues one at least is the last
+    // that there is a place for, but for the part of a turn at the end. It says so in percent, to a tenth.
+    let depth: u32 = if option == "iodepth" { outstanding.parse().unwrap() } else { 1 };
+    let level = |depth: &str| found["iodepth_level"][depth].as_f64().unwrap();
+    let turns = (reads + writes + 1).saturating_sub(depth.into()) as f64 / f64::from(depth);
+    assert!(level(&depth.to_string()) >= 100.0 * turns / (reads + writes) as f64 - 0.1, "{what}");
+    let deeper = [8, 16, 32].map(|deeper| level(&deeper.to_string()));
+    assert!(deeper.iter().sum::<f64>() + level(">=64") < f64::EPSILON, "{what}");
 }
 
 fn file(name: &str) -> Scratch {
@@ -101,6 +128,37 @@ fn fio_does_what_the_printed_jobs_say() {
                 job_of("write", std::slice::from_ref(&target), (4, 0), &options, &expected);
             });
         });
+        Ok(())
+    });
+}
+
+#[test]
+fn fio_keeps_as_many_outstanding_as_the_job_of_a_curve_says() {
+    test("fio_keeps_as_many_outstanding_as_the_job_of_a_curve_says", || {
+        need("fio", &["--version"])?;
+        let place = Place::new("truth-fio-curve");
+        // Answers none of the first four reads before it has all of them.
+        let behaviour = Behaviour { together: 4, ..Behaviour::fixed(Duration::from_millis(1)) };
+        let device = faulty::mount(&place, behaviour)?;
+        let run = place.0.join("run");
+        let arguments = ["curve", text(&device.path), "--depth", "4", "--engine", "uring", "--point-max", "1s"];
+        let made = rigel(&[&arguments[..], &["--out", text(&run), "--no-progress", "--json"]].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let ours = device.take();
+        let job = rigel(&["report", text(&run), "--emit-fio", "depth:4"]);
+        let path = place.0.join("job.fio");
+        std::fs::write(&path, &job.stdout).unwrap();
+        let report = fio(&path, "curve");
+        let theirs = device.take();
+        for (who, log) in [("rigel", &ours), ("fio", &theirs)] {
+            assert_eq!(at_once(log), 4, "reads at once of {who}");
+            assert!(log.iter().all(|read| read.bytes == LENGTH && read.offset % u64::from(LENGTH) == 0), "{who}");
+        }
+        // Neither counts what it did to warm up.
+        let curve: Value = serde_json::from_slice(&made.stdout).unwrap();
+        let done = curve["points"][0]["classes"][0]["done"].as_u64().unwrap();
+        assert!(done <= ours.len() as u64, "{done} of {}", ours.len());
+        assert!(ios(&jobs(&report)[0]) <= theirs.len() as u64, "{} of {}", ios(&jobs(&report)[0]), theirs.len());
         Ok(())
     });
 }

@@ -1,6 +1,6 @@
 //! The memory of a run is bounded, whatever the depth and however long it is.
 
-use crate::common::{Place, peak_of, scratch_file, text};
+use crate::common::{Place, need, peak_of, peak_so_far, scratch_file, text, wait, wait_until};
 use rigel::model::MIB;
 use std::process::{Command, Stdio};
 
@@ -14,16 +14,21 @@ fn a_run_needs_little_memory_beside_its_buffers() {
     for (name, small, large) in [("uring", 256, 16), ("libaio", 256, 16), ("psync", 64, 16)] {
         let out = place.0.join(name);
         let mut child = Command::new(env!("CARGO_BIN_EXE_rigel"))
-            .args(["orion", "-run", "advanced", "-matrix", "point", "-duration", "3", "--no-progress"])
+            .args(["orion", "-run", "advanced", "-matrix", "point", "-duration", "60", "--no-progress"])
+            .args(["-cache_size", "0"])
             .args(["-num_small", &small.to_string(), "-num_large", &large.to_string()])
             .args(["--engine", name, "--target", text(&file.path), "--out", text(&out)])
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let (status, peak) = peak_of(&mut child);
-        assert!(status.success(), "{name}");
         let buffers = small * 8192 + large * MIB;
-        assert!(peak > buffers, "{name}: the buffers at least were seen: {peak}");
+        wait_until("all buffers are in use", || peak_so_far(&child) > buffers);
+        // A while of work with all of them.
+        wait(1000);
+        assert!(need("kill", &["-INT", &child.id().to_string()]).is_ok(), "{name} still runs");
+        let (status, peak) = peak_of(&mut child);
+        assert_eq!(status.code(), Some(1), "{name} was interrupted");
         assert!(peak < MOST + buffers, "{name}: {} MiB beside the buffers", (peak - buffers) / MIB);
     }
 }

@@ -2,7 +2,7 @@
 //! of I/Os and our coverage.
 
 use super::{ENGINES, engine, measure, reads};
-use crate::common::{Loop, Missing, Place, Scratch, need, scratch_file, test, text};
+use crate::common::{Loop, Missing, Place, Scratch, need, scratch_file, test, text, wait_until};
 use rigel::model::{Bytes, Layout, MIB, Pattern, Until, WarmUp};
 use rigel::record::StreamRecord;
 use std::collections::BTreeMap;
@@ -14,31 +14,35 @@ use std::time::Duration;
 const SECTOR: u64 = 512;
 
 /// A loop device that is at rest, and what the kernel has of it.
-struct Device {
+pub(crate) struct Device {
+    /// Held as the one who looks at new devices must hold it (`systemd.io/BLOCK_DEVICE_LOCKING`): it stays away.
+    _lock: fs::File,
     node: Loop,
     name: String,
     /// As the event prints it: `7,3`.
     number: String,
     /// As the event's filter takes it.
     filter: String,
-    _file: Scratch,
 }
 
 impl Device {
-    fn new(file: Scratch) -> Result<Self, Missing> {
+    pub(crate) fn new(file: &Scratch) -> Result<Self, Missing> {
         let node = Loop::new(&file.path)?;
+        let lock = fs::File::open(&node.0).map_err(|error| Missing(format!("{}: {error}", text(&node.0))))?;
+        let locked = rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive);
+        locked.map_err(|error| Missing(format!("a lock on {}: {error}", text(&node.0))))?;
         let name = node.0.file_name().unwrap().to_string_lossy().into_owned();
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let (major, minor): (u64, u64) = (major.parse().unwrap(), minor.parse().unwrap());
         let device = Self {
+            _lock: lock,
             node,
             name,
             number: format!("{major},{minor}"),
             filter: format!("dev == {}", major << 20 | minor),
-            _file: file,
         };
-        // Whatever looks at new devices (partitions, labels) has its turn first.
+        // The kernel itself looks for partitions first.
         for _ in 0..50 {
             let before = device.counters();
             std::thread::sleep(Duration::from_millis(100));
@@ -49,7 +53,7 @@ impl Device {
         Err(Missing(format!("something keeps reading {}", device.name)))
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.node.0.clone()
     }
 
@@ -148,7 +152,8 @@ fn blocks(seen: &Seen, length: u32) -> u64 {
 #[test]
 fn counters_and_trace_agree_with_count_and_coverage() {
     test("counters_and_trace_agree_with_count_and_coverage", || {
-        let device = Device::new(scratch_file("truth-witness", 256 * MIB))?;
+        let file = scratch_file("truth-witness", 256 * MIB);
+        let device = Device::new(&file)?;
         let trace = Trace::new("agree", &[&device])?;
         for name in ENGINES {
             for (length, ops, depth) in [(8192, 12_000, 16), (1 << 20, 300, 4)] {
@@ -157,6 +162,10 @@ fn counters_and_trace_agree_with_count_and_coverage() {
                 let before = device.counters();
                 let record =
                     measure(engine.as_ref(), &reads(Pattern::Uniform, length, depth, WarmUp::NONE, Until::Ops(ops)));
+                // A read can be over before the kernel has counted it as done.
+                let joined = |[reads, merged, ..]: [u64; 4]| reads + merged;
+                let all = || length != 8192 || joined(device.counters()) - joined(before) >= ops;
+                wait_until("the kernel has counted every read", all);
                 let after = device.counters();
                 let stream = &record.streams[0];
                 assert_eq!((stream.total().done, stream.total().failures()), (ops, 0), "{what}");
@@ -191,10 +200,8 @@ fn each_member_of_a_stripe_set_gets_its_half() {
     test("each_member_of_a_stripe_set_gets_its_half", || {
         const LENGTH: u32 = 8192;
         const OPS: u64 = 10_240;
-        let devices = [
-            Device::new(scratch_file("truth-stripe-a", 64 * MIB))?,
-            Device::new(scratch_file("truth-stripe-b", 64 * MIB))?,
-        ];
+        let files = ["truth-stripe-a", "truth-stripe-b"].map(|name| scratch_file(name, 64 * MIB));
+        let devices = [Device::new(&files[0])?, Device::new(&files[1])?];
         let trace = Trace::new("stripe", &[&devices[0], &devices[1]])?;
         let paths = devices.each_ref().map(Device::path);
         let stripe = 64 * 1024;

@@ -1,0 +1,86 @@
+//! A device whose rate the kernel caps, and the kernel's count of what it did. The benchmark `against_fio` includes it.
+
+use super::common::Missing;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Reads that a block device has done since it is there, by the kernel's own count. A read that the kernel put together
+/// with another one counts as well.
+pub(crate) fn reads_done(device: &Path) -> u64 {
+    let name = device.file_name().unwrap().to_string_lossy();
+    let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    stat.split_whitespace().take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+/// A control group of this process, whose threads are capped on some devices; removed at the end.
+pub(crate) struct Group {
+    directory: PathBuf,
+    /// Version 1 caps threads; version 2 only whole processes, and this one must go back to where it was.
+    home: Option<PathBuf>,
+}
+
+impl Group {
+    pub(crate) fn new() -> Result<Self, Missing> {
+        // Several may be there at the same time.
+        static GROUPS: AtomicUsize = AtomicUsize::new(0);
+        let (v1, v2) = (Path::new("/sys/fs/cgroup/blkio"), Path::new("/sys/fs/cgroup"));
+        let name = format!("rigel-truth-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
+        if v1.join("cgroup.procs").exists() {
+            let directory = v1.join(name);
+            make(&directory)?;
+            return Ok(Self { directory, home: None });
+        }
+        let controllers = fs::read_to_string(v2.join("cgroup.controllers")).unwrap_or_default();
+        if !controllers.split_whitespace().any(|controller| controller == "io") {
+            return Err(Missing("no control group can cap a device's I/O".into()));
+        }
+        write(&v2.join("cgroup.subtree_control"), "+io")?;
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+        let directory = v2.join(name);
+        make(&directory)?;
+        let group = Self { directory, home: Some(v2.join(own)) };
+        write(&group.directory.join("cgroup.procs"), "0")?;
+        Ok(group)
+    }
+
+    /// At most `rate` reads a second on `device`.
+    pub(crate) fn cap(&self, device: &Path, rate: u32) -> Result<(), Missing> {
+        let name = device.file_name().unwrap().to_string_lossy().into_owned();
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
+        let number = number.trim();
+        match self.home {
+            None => write(&self.directory.join("blkio.throttle.read_iops_device"), &format!("{number} {rate}")),
+            Some(_) => write(&self.directory.join("io.max"), &format!("{number} riops={rate}")),
+        }
+    }
+
+    /// The calling thread, and every thread that it starts, is capped from now on.
+    pub(crate) fn enter(&self) -> Result<(), Missing> {
+        if self.home.is_none() { write(&self.directory.join("tasks"), "0") } else { Ok(()) }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home {
+            let _ = write(&home.join("cgroup.procs"), "0");
+        }
+        // Threads that have just ended leave a little later.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.directory).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+fn make(directory: &Path) -> Result<(), Missing> {
+    fs::create_dir(directory).map_err(|error| Missing(format!("{}: {error}", directory.display())))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Missing> {
+    fs::write(path, text).map_err(|error| Missing(format!("'{text}' into {}: {error}", path.display())))
+}
