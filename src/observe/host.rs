@@ -44,7 +44,7 @@ fn locks_without_limit() -> bool {
     has_lock_capability(&status) && maps_every_user(&users)
 }
 
-/// `CapEff:	000001ffffffffff` has bit 14 set.
+/// `CapEff: 000001ffffffffff` has bit 14 set.
 fn has_lock_capability(status: &str) -> bool {
     const IPC_LOCK: u32 = 14;
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn root_takes_no_program_that_another_user_could_have_put_there() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
         if !rustix::process::geteuid().is_root() {
             return;
         }
-        use std::os::unix::fs::{PermissionsExt, chown, symlink};
         let place = std::env::temp_dir().join(format!("rigel-safe-{}", std::process::id()));
         let make = |folder: &str, owner: u32, mode: u32| {
             let folder = place.join(folder);

@@ -1,7 +1,7 @@
 //! Journals whose values are not what Rigel writes: every report of such a run is made, or the journal is refused. A
 //! fuzzer goes further (`fuzz/`); this is a fixed sample for every day, the same each time.
 
-use crate::common::{Place, rigel};
+use crate::common::{Place, entries, rigel};
 use rigel::analyse::{Product, compare};
 use rigel::record::journal::{self, Run};
 use rigel::report::table::Detail;
@@ -15,7 +15,8 @@ const MUTATIONS: u64 = 600;
 
 /// All that can be said of a run, alone and beside the one it was made of.
 fn report(run: &Run, sound: &Run) {
-    let _ = (table::text(run, Detail::Verbose), data::json(run), data::csv(run), imported::csv(run), imported::text(run));
+    let _ =
+        (table::text(run, Detail::Verbose), data::json(run), data::csv(run), imported::csv(run), imported::text(run));
     let _ = html::render(&html::of(run));
     if let Some(found) = calibration::of(run) {
         let _ = (calibration::text(run, &found, Detail::Usual), calibration::oracle_row(run, &found));
@@ -119,11 +120,10 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
 #[test]
 fn a_journal_with_any_values_is_reported_or_refused() {
     let place = Place::new("mutated");
-    let mut sound: Vec<(String, String)> =
-        common::entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals"))
-            .iter()
-            .map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()))
-            .collect();
+    let mut sound: Vec<(String, String)> = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals"))
+        .iter()
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()))
+        .collect();
     for (name, line) in [
         ("calibration", "calibrate sim:2,1ms,size=64MiB --seed 1"),
         ("curve", "curve sim:2,1ms,size=64MiB --rate 50%..100% --seed 1"),

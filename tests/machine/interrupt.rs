@@ -126,9 +126,15 @@ fn an_interrupted_filling_leaves_nothing() {
         std::fs::create_dir(place.0.join("storage")).unwrap();
         let line = format!("orion -run oltp --target storage --scratch-size {}MiB --out run", 512 * factor.min(8));
         let mut child = rigel(&place, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // It listens to signals before it prints anything.
-        let mut first = [0; 1];
-        child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        // It listens to signals before it makes the file, which has no name.
+        let descriptors = PathBuf::from(format!("/proc/{}/fd", child.id()));
+        let is_unnamed = |entry: &std::fs::DirEntry| {
+            std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().contains("storage/"))
+        };
+        wait_until("it fills a scratch file", || {
+            let filling = std::fs::read_dir(&descriptors).into_iter().flatten().flatten().any(|it| is_unnamed(&it));
+            filling || child.try_wait().unwrap().is_some()
+        });
         signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
         // It has a journal where it was measuring already.

@@ -1,13 +1,13 @@
-//! What the kernel serves to other machines: NVMe over fabrics, and iSCSI or Fibre Channel by the kernel's target.
+//! What the kernel serves to other machines: `NVMe` over fabrics, and iSCSI or Fibre Channel by the kernel's target.
 //!
 //! Goes in: the files of configfs, where it is mounted. Comes out: what is served. The kernel's own threads hold it
-//! open, which no process shows, and for NVMe without claiming it.
+//! open, which no process shows, and for `NVMe` without claiming it.
 
 use std::path::{Path, PathBuf};
 
 /// Paths of files and devices that are served, each with what it is served as.
 pub(super) fn served(configuration: &Path) -> Vec<(PathBuf, String)> {
-    let nvme = below(&configuration.join("nvmet/subsystems"), &["namespaces"]).into_iter().map(|namespace| {
+    let fabrics = below(&configuration.join("nvmet/subsystems"), &["namespaces"]).into_iter().map(|namespace| {
         let subsystem = namespace.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
         (namespace.join("device_path"), format!("the NVMe subsystem {}", subsystem.display()))
     });
@@ -20,7 +20,7 @@ pub(super) fn served(configuration: &Path) -> Vec<(PathBuf, String)> {
         let path = path.trim_end_matches('\n');
         path.starts_with('/').then(|| (path.into(), what))
     };
-    nvme.chain(scsi).filter_map(read).collect()
+    fabrics.chain(scsi).filter_map(read).collect()
 }
 
 /// The entries of the entries of a directory, or of a directory `within` those.

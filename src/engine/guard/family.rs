@@ -56,10 +56,10 @@ impl Relative {
 
     /// Others may well read what lies above or below the target; whoever may write there writes to the same bytes.
     pub(super) fn is_shared_with_readers(&self) -> bool {
-        match (self.relation, self.identity) {
-            (Relation::Disk, _) | (Relation::Below, Identity::Device(_)) => true,
-            (Relation::Below, Identity::File(..)) => false,
-            (Relation::Itself | Relation::Partition | Relation::Holder | Relation::Twin, _) => false,
+        match self.relation {
+            Relation::Disk => true,
+            Relation::Below => matches!(self.identity, Identity::Device(_)),
+            Relation::Itself | Relation::Partition | Relation::Holder | Relation::Twin => false,
         }
     }
 }

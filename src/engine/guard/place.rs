@@ -82,7 +82,7 @@ fn database_in(directory: &Path) -> Option<&'static str> {
     MARKS.iter().find(|(names, _)| names.iter().all(there)).map(|(_, database)| *database)
 }
 
-/// `PG_15_202209061` and `PG_9.6_201608131`: the version of PostgreSQL and that of its catalogue, which is a date.
+/// `PG_15_202209061` and `PG_9.6_201608131`: the version of `PostgreSQL` and that of its catalogue, which is a date.
 fn is_tablespace(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let versions = name.strip_prefix("PG_").and_then(|rest| rest.split_once('_'));
@@ -119,6 +119,6 @@ mod tests {
         ];
         let found = elsewhere(Path::new("/mnt/bound/1/2"), &mounts[1], &mounts);
         assert_eq!(found, [PathBuf::from("/var/db/base/1/2"), "/mnt/db/base/1/2".into()]);
-        assert_eq!(elsewhere(Path::new("/srv/file"), &mounts[0], &mounts), [PathBuf::new(); 0]);
+        assert_eq!(elsewhere(Path::new("/srv/file"), &mounts[0], &mounts), [] as [PathBuf; 0]);
     }
 }
