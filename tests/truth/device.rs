@@ -130,7 +130,7 @@ impl Device {
         Ok(Self { path: mount.join(NAME), shared, mount, _session: session })
     }
 
-    /// The log since the last call, by time of answer; the device numbers its reads from 0 again. Nobody may be reading.
+    /// The log since the last call, by time of answer. Reads are numbered from 0 again. Nobody may be reading.
     pub(crate) fn take(&self) -> Vec<Served> {
         self.shared.taken.store(0, Relaxed);
         *lock(&self.shared.go) = None;

@@ -10,7 +10,7 @@ const MOST: u64 = 64 * MIB;
 #[test]
 fn a_run_needs_little_memory_beside_its_buffers() {
     let place = Place::new("truth-memory");
-    let file = scratch_file("truth-memory", 256 * MIB);
+    let file = scratch_file("truth-memory", 64 * MIB);
     for (name, small, large) in [("uring", 256, 16), ("libaio", 256, 16), ("psync", 64, 16)] {
         let out = place.0.join(name);
         let mut child = Command::new(env!("CARGO_BIN_EXE_rigel"))

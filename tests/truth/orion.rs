@@ -95,7 +95,7 @@ fn recomputed(points: &[Value], class: &str, figure: fn(&Class) -> String) -> BT
 #[test]
 fn files_follow_from_the_journal_and_cells_account_for_their_time() {
     let place = Place::new("truth-orion");
-    let file = scratch_file("truth-orion", 256 * MIB);
+    let file = scratch_file("truth-orion", 64 * MIB);
     std::thread::scope(|scope| {
         for name in ENGINES {
             let (place, target) = (&place, text(&file.path));

@@ -90,7 +90,7 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
     let tenth = Nanos::from_millis(100);
     let warm_up = WarmUp { least: tenth, most: tenth };
     let point = reads(Pattern::Uniform, LENGTH, DEPTH, warm_up, Until::Ops(OPS));
-    let (record, counted) = counted(device, || measure(engine.as_ref(), &point));
+    let (record, kernel) = counted(device, || measure(engine.as_ref(), &point));
     let stream = &record.streams[0];
     let what = format!("{name} on {}", text(device));
     let (warm_up, done) = (stream.warm_up_done, stream.total().done);
@@ -99,12 +99,11 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
     // When the kernel had done more than the warm-up, measuring had begun; when it had done less by more than were
     // outstanding, it had not. A read can be over before the kernel has counted it: of so many at most, that is.
     let places = u64::from(DEPTH);
-    let after = counted.looks.iter().find(|look| look.count > warm_up).map_or(counted.ended, |look| look.after);
-    let before =
-        counted.looks.iter().rev().find(|look| look.count + 2 * places < warm_up).map_or(0, |look| look.before);
-    let last =
-        counted.looks.iter().rev().find(|look| look.count + places < warm_up + done).map_or(0, |look| look.before);
-    let (least, most) = (last.saturating_sub(after), counted.ended - before);
+    let after = kernel.looks.iter().find(|look| look.count > warm_up).map_or(kernel.ended, |look| look.after);
+    let before = kernel.looks.iter().rev().find(|look| look.count + 2 * places < warm_up).map_or(0, |look| look.before);
+    let unfinished =
+        kernel.looks.iter().rev().find(|look| look.count + places < warm_up + done).map_or(0, |look| look.before);
+    let (least, most) = (unfinished.saturating_sub(after), kernel.ended - before);
     let measured = record.measured.0;
     assert!((least..=most).contains(&measured), "{what}: measured {measured} ns, by the kernel {least} to {most}");
     let rate = done as f64 / record.measured.as_secs_f64();

@@ -152,7 +152,7 @@ fn blocks(seen: &Seen, length: u32) -> u64 {
 #[test]
 fn counters_and_trace_agree_with_count_and_coverage() {
     test("counters_and_trace_agree_with_count_and_coverage", || {
-        let file = scratch_file("truth-witness", 256 * MIB);
+        let file = scratch_file("truth-witness", 64 * MIB);
         let device = Device::new(&file)?;
         let trace = Trace::new("agree", &[&device])?;
         for name in ENGINES {

@@ -21,41 +21,48 @@ fn done(point: &Value) -> BTreeMap<String, u64> {
 #[test]
 fn writes_are_counted_apart_and_every_one_is_on_the_disk() {
     let place = Place::new("truth-writes");
-    for name in ENGINES {
-        let file = scratch_file(&format!("truth-writes-{name}"), 128 * MIB);
-        let target = text(&file.path);
-        for (percent, share) in [("100", 1.0), ("50", 0.5)] {
-            let before = fs::read(&file.path).unwrap();
-            let cell = ["-matrix", "point", "-num_small", "4", "-num_large", "0", "-duration", "1", "-cache_size", "0"];
-            let what = ["-write", percent, "--engine", name, "--target", target, "--destroy", target];
-            let run = rigel_orion(&place, &format!("{name}-{percent}"), &[&cell[..], &what].concat());
-            let after = fs::read(&file.path).unwrap();
-            let (_, points) = journal(&run);
-            let done = done(&points[0]);
-            let all: u64 = done.values().sum();
-            let writes = done["write"];
-            let what = format!("{name} -write {percent}: {done:?}");
-            assert_eq!(done.contains_key("read"), percent == "50", "{what}");
-            // Each operation is drawn by itself: six standard deviations of chance.
-            let chance = 6.0 * (all as f64 * share * (1.0 - share)).sqrt();
-            assert!((writes as f64 - all as f64 * share).abs() <= chance, "{what}");
-
-            assert_eq!(before.len(), after.len(), "{what}");
-            let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK));
-            let changed: Vec<&[u8]> = blocks.filter(|(old, new)| old != new).map(|(_, new)| new).collect();
-            let coverage = &points[0]["streams"][0]["coverage"];
-            let (extent, distinct) = (coverage["extent"].as_u64().unwrap(), coverage["distinct"].as_u64().unwrap());
-            assert_eq!(extent, (before.len() / BLOCK) as u64);
-            if percent == "100" {
-                assert_eq!(changed.len() as u64, distinct, "{what}: every block touched is a block written");
-            } else {
-                assert_close_to_draws(changed.len() as u64, writes, extent, &what);
-            }
-            let mut sectors = HashSet::new();
-            changed.iter().flat_map(|block| block.chunks(512)).for_each(|sector| {
-                assert!(sectors.insert(sector), "{what}: a sector was written twice");
-            });
+    std::thread::scope(|scope| {
+        for name in ENGINES {
+            let place = &place;
+            scope.spawn(move || writes_of(place, name));
         }
+    });
+}
+
+fn writes_of(place: &Place, name: &str) {
+    let file = scratch_file(&format!("truth-writes-{name}"), 32 * MIB);
+    let target = text(&file.path);
+    for (percent, share) in [("100", 1.0), ("50", 0.5)] {
+        let before = fs::read(&file.path).unwrap();
+        let cell = ["-matrix", "point", "-num_small", "4", "-num_large", "0", "-duration", "1", "-cache_size", "0"];
+        let what = ["-write", percent, "--engine", name, "--target", target, "--destroy", target];
+        let run = rigel_orion(place, &format!("{name}-{percent}"), &[&cell[..], &what].concat());
+        let after = fs::read(&file.path).unwrap();
+        let (_, points) = journal(&run);
+        let done = done(&points[0]);
+        let all: u64 = done.values().sum();
+        let writes = done["write"];
+        let what = format!("{name} -write {percent}: {done:?}");
+        assert_eq!(done.contains_key("read"), percent == "50", "{what}");
+        // Each operation is drawn by itself: six standard deviations of chance.
+        let chance = 6.0 * (all as f64 * share * (1.0 - share)).sqrt();
+        assert!((writes as f64 - all as f64 * share).abs() <= chance, "{what}");
+
+        assert_eq!(before.len(), after.len(), "{what}");
+        let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK));
+        let changed: Vec<&[u8]> = blocks.filter(|(old, new)| old != new).map(|(_, new)| new).collect();
+        let coverage = &points[0]["streams"][0]["coverage"];
+        let (extent, distinct) = (coverage["extent"].as_u64().unwrap(), coverage["distinct"].as_u64().unwrap());
+        assert_eq!(extent, (before.len() / BLOCK) as u64);
+        if percent == "100" {
+            assert_eq!(changed.len() as u64, distinct, "{what}: every block touched is a block written");
+        } else {
+            assert_close_to_draws(changed.len() as u64, writes, extent, &what);
+        }
+        let mut sectors = HashSet::new();
+        changed.iter().flat_map(|block| block.chunks(512)).for_each(|sector| {
+            assert!(sectors.insert(sector), "{what}: a sector was written twice");
+        });
     }
 }
 
