@@ -97,7 +97,7 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     let seconds = ground.write_seconds().map_or_else(String::new, |seconds| {
         format!(
             "The rate was measured for {seconds:.0} s: what an SSD's cache takes at first is more than what it \
-                 keeps up for hours (--point-max 60s tells more). "
+                 keeps up for hours (--precision 0.1% --point-max 60s measures longer). "
         )
     });
     let great = if writes.iops.value * share > CAPACITY_USUAL_MAX {

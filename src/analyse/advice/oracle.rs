@@ -127,18 +127,21 @@ fn apply(settings: &[Advice]) -> Vec<String> {
         lines.push("-- The row is not whole: something of it was not measured.".into());
         return lines;
     };
+    // Every line is a comment: a block that was pasted with the others shall not write into a table of the dictionary.
+    let row = format!("--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", "));
     lines.extend(
         [
-            "-- Not supported, and not documented: there is no interface to set the figures. Putting a row",
-            "-- into the table below the view is known from the field. Ask Oracle Support before you do it.",
-            "CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
-            "DELETE FROM sys.resource_io_calibrate$;",
-            "INSERT INTO sys.resource_io_calibrate$",
-            "-- START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_PHYSICAL_DISKS",
+            "-- The other way writes into the table below the view, and is described by Oracle Support only (known as",
+            "-- MOS note 1269321.1; not in the manuals). Ask Oracle Support first; then remove the dashes on purpose.",
+            "-- WHENEVER SQLERROR EXIT ROLLBACK",
+            "-- CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
+            "-- DELETE FROM sys.resource_io_calibrate$;",
+            "-- INSERT INTO sys.resource_io_calibrate$",
+            "--   (START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)",
+            &row,
+            "-- COMMIT;",
         ]
         .map(String::from),
     );
-    lines.push(format!("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", ")));
-    lines.push("COMMIT;".into());
     lines
 }
