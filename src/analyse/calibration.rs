@@ -48,7 +48,7 @@ impl AtLoad {
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
-            mean_us: estimate(latency.mean_us, known.and_then(|c| c.mean_us).map(|mean| mean.interval())),
+            mean_us: estimate(latency.mean_us, known.and_then(|c| c.mean_us).map(|mean| mean.interval().into())),
             p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
             p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
             p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),
@@ -184,7 +184,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
 /// Of points that are level the greatest is so by chance: then the maximum is what all of them show.
 fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
     let Some(cap) = cap else { return at };
-    let iops = Estimate { value: cap.throughput, interval: Some(cap.interval) };
+    let iops = Estimate { value: cap.throughput, interval: Some(cap.interval.into()) };
     AtLoad { iops, mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6), ..at }
 }
 

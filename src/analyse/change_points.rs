@@ -24,8 +24,8 @@ const SHORT: usize = 12;
 const FEW: usize = 6;
 /// How much more is asked of a short change for heavy tails, at most.
 const HEAVINESS_MAX: f64 = 3.0;
-/// Steps that are looked at in one series, at most.
-const STEPS_MAX: usize = 20;
+/// Steps that are looked at in one series, at most: of more none is told, since what was left out distorts the others.
+pub(super) const STEPS_MAX: usize = 20;
 /// Values below which nothing is told but the level.
 pub(super) const VALUES_MIN: usize = 10;
 /// Smallest change that is worth a word, on the scale of logarithms: 1 %.
@@ -57,6 +57,8 @@ pub(super) struct Series {
 pub(super) struct Explained {
     /// First index after each step, ascending.
     pub(super) steps: Vec<StepFound>,
+    /// There are more changes than steps were looked at, so those that were found are not to be told.
+    pub(super) too_many: bool,
     /// Per day, on the scale of logarithms: value and standard error.
     pub(super) slope: Option<Found>,
     /// What the hour of the day adds, by seconds since midnight.
@@ -159,6 +161,7 @@ struct Model {
     sloped: bool,
     daily: bool,
     steps: Vec<usize>,
+    too_many: bool,
     fit: Fit,
     criterion: f64,
 }
@@ -187,7 +190,7 @@ fn with_steps(base: &[Vec<f64>], steps: &[usize]) -> Vec<Vec<f64>> {
 fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<Model> {
     let base = columns(series, sloped, daily);
     let n = values.len();
-    let mut steps = candidates(values, &base);
+    let (mut steps, too_many) = candidates(values, &base);
     refine(values, &base, &mut steps);
     let (fit, steps) = loop {
         let all = with_steps(&base, &steps);
@@ -232,7 +235,7 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
     let (count, variance) = (n as f64, (likely.squares / n as f64).max(ROUNDING * ROUNDING));
     let parameters = (base.len() + 2 * steps.len()) as f64;
     let criterion = count * variance.ln() - (1.0 - likely.rho * likely.rho).ln() + parameters * count.ln();
-    Some(Model { sloped, daily, steps, fit, criterion })
+    Some(Model { sloped, daily, steps, too_many, fit, criterion })
 }
 
 /// The level on one side of a step lasts so few rounds that its mean is not normal yet if the noise is not.
@@ -275,8 +278,9 @@ fn lengths(n: usize) -> Vec<usize> {
 }
 
 /// Steps that may be more than chance, by the greatest gain first (orthogonal matching pursuit; with stretches, as wild
-/// binary segmentation has them, a short change between two long levels is seen as well).
-fn candidates(values: &[f64], base: &[Vec<f64>]) -> Vec<usize> {
+/// binary segmentation has them, a short change between two long levels is seen as well); and whether there are more of
+/// them than are looked at.
+fn candidates(values: &[f64], base: &[Vec<f64>]) -> (Vec<usize>, bool) {
     let n = values.len();
     // As neighbours differ when their level does not (Chakar et al., Bernoulli 23, 2017).
     let rho = super::robust::autocorrelation_of_differences(values);
@@ -286,7 +290,7 @@ fn candidates(values: &[f64], base: &[Vec<f64>]) -> Vec<usize> {
     let mut left = basis.without(whiten(values, rho));
     let mut steps: Vec<usize> = Vec::new();
     let lengths = lengths(n);
-    while steps.len() < STEPS_MAX.min(n / SEGMENT_MIN) {
+    let too_many = loop {
         let gains = &Gains::of(&left, &basis, rho);
         let is_free = |at: usize| at >= SEGMENT_MIN && at + SEGMENT_MIN <= n && apart(&steps, at);
         let singles = (0..n).filter(|at| is_free(*at)).map(|at| (gains.of_step(at), at, None));
@@ -296,9 +300,10 @@ fn candidates(values: &[f64], base: &[Vec<f64>]) -> Vec<usize> {
             let pair = move |at| (gains.of_stretch(at, *length), at, Some(at + length));
             (0..n.saturating_sub(*length)).filter(ends).map(pair)
         });
-        let Some((gain, at, end)) = singles.chain(pairs).max_by(|a, b| a.0.total_cmp(&b.0)) else { break };
-        if gain.max(0.0).sqrt() < enough * noise {
-            break;
+        let best = singles.chain(pairs).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, at, end)) = best.filter(|(gain, ..)| gain.max(0.0).sqrt() >= enough * noise) else { break false };
+        if steps.len() >= STEPS_MAX {
+            break true;
         }
         for at in std::iter::once(at).chain(end) {
             steps.push(at);
@@ -306,9 +311,9 @@ fn candidates(values: &[f64], base: &[Vec<f64>]) -> Vec<usize> {
             basis.add(whiten(&step, rho));
         }
         left = basis.without(left);
-    }
+    };
     steps.sort_unstable();
-    steps
+    (steps, too_many)
 }
 
 /// No step is nearer than a segment may be.
@@ -399,6 +404,6 @@ impl Model {
         let outliers = (0..levelled.len()).filter(stands_out).collect();
         let found = |(index, at): (usize, &usize)| StepFound { at: *at, size: self.fit.found(base + index) };
         let steps = self.steps.iter().enumerate().map(found).collect();
-        Explained { steps, slope, daily, noise, levelled, outliers }
+        Explained { steps, too_many: self.too_many, slope, daily, noise, levelled, outliers }
     }
 }

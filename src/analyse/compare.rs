@@ -480,7 +480,7 @@ fn verdicts(rows: &[Row], runs: usize) -> Vec<Verdict> {
     let certain = holm(&chances, 1.0 - CONFIDENCE);
     let room = |change: &Change| {
         let interval = change.interval?;
-        Some((interval.high - 1.0).max(1.0 / interval.low - 1.0))
+        Some((interval.high.unwrap_or(f64::INFINITY) - 1.0).max(1.0 / interval.low - 1.0))
     };
     let verdict = |run| {
         let of_run = || judged.iter().zip(&certain).filter(move |((of, ..), _)| *of == run);
@@ -514,7 +514,9 @@ fn slower(rows: &[Row], limit: Ratio) -> Slower {
         .collect();
     let certain = holm(&chances, (1.0 - CONFIDENCE) / 2.0);
     for ((run, row, change), certain) in judged.iter().zip(certain) {
-        let reaches = change.interval.is_some_and(|interval| beyond(row, interval.low) || beyond(row, interval.high));
+        let reaches = change
+            .interval
+            .is_some_and(|interval| beyond(row, interval.low) || beyond(row, interval.high.unwrap_or(f64::INFINITY)));
         if certain {
             found.certain.push((*run, row.name.clone()));
         } else if reaches {

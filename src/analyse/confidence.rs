@@ -2,7 +2,7 @@
 //! stand to a bound.
 
 use super::quantile::Quantile;
-use super::statistics::{Interval, Mean};
+use super::statistics::{Limits, Mean};
 use crate::model::Bound;
 use crate::record::{Histogram, PointRecord, StreamRecord, Window};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Estimate {
     /// The figure.
     pub value: f64,
     /// What holds the truth with 95 % confidence, as far as the measured time stands for all time.
-    pub interval: Option<Interval>,
+    pub interval: Option<Limits>,
 }
 
 impl Estimate {
@@ -23,10 +23,10 @@ impl Estimate {
         Self { value: self.value * factor, interval: self.interval.map(|interval| interval.scaled(factor)) }
     }
 
-    /// Half the width of the interval as a share of the figure; none where it is not known.
+    /// Half the width of the interval as a share of the figure; none where one of its ends is not known.
     #[must_use]
     pub fn precision(self) -> Option<f64> {
-        self.interval.map(|interval| interval.relative(self.value))
+        self.interval.and_then(Limits::both).map(|interval| interval.relative(self.value))
     }
 }
 
@@ -38,11 +38,11 @@ pub struct Confidence {
     /// Mean response time.
     pub mean_us: Option<Mean>,
     /// Median response time.
-    pub p50_us: Option<Interval>,
+    pub p50_us: Option<Limits>,
     /// 99 % are not slower.
-    pub p99_us: Option<Interval>,
+    pub p99_us: Option<Limits>,
     /// 99.9 % are not slower.
-    pub p999_us: Option<Interval>,
+    pub p999_us: Option<Limits>,
 }
 
 impl Confidence {

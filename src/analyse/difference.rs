@@ -11,7 +11,7 @@
 //! its buckets, so that of the ratio is rather too wide than too narrow.
 
 use super::confidence::Estimate;
-use super::statistics::{Interval, Mean, Spread, t_quantile, welch};
+use super::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
@@ -30,11 +30,11 @@ pub struct Figure {
     error: Option<LogError>,
 }
 
-/// The standard error of a figure's logarithm.
+/// The standard error of a figure's logarithm to either side; above none where the upper end is not known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LogError {
     below: f64,
-    above: f64,
+    above: Option<f64>,
     degrees: f64,
 }
 
@@ -51,18 +51,19 @@ impl Figure {
         let Some(mean) = mean.filter(|mean| mean.value > 0.0) else { return Self::unknown(value) };
         let error = (mean.error / mean.value).max(ERROR_MIN);
         Self {
-            estimate: Estimate { value, interval: Some(mean.interval()) },
-            error: Some(LogError { below: error, above: error, degrees: mean.degrees }),
+            estimate: Estimate { value, interval: Some(mean.interval().into()) },
+            error: Some(LogError { below: error, above: Some(error), degrees: mean.degrees }),
         }
     }
 
     /// A quantile with its interval, whose error is known to so many `degrees` of freedom.
     #[must_use]
-    pub fn of_quantile(value: f64, known: Option<(Interval, f64)>) -> Self {
-        let usable = |(interval, _): &(Interval, f64)| interval.low > 0.0 && interval.contains(value);
+    pub fn of_quantile(value: f64, known: Option<(Limits, f64)>) -> Self {
+        let usable = |(interval, _): &(Limits, f64)| interval.low > 0.0 && interval.contains(value);
         let Some((interval, degrees)) = known.filter(usable) else { return Self::unknown(value) };
         let error = |arm: f64| (arm.ln() / t_quantile(degrees)).max(ERROR_MIN);
-        let error = LogError { below: error(value / interval.low), above: error(interval.high / value), degrees };
+        let above = interval.high.map(|high| error(high / value));
+        let error = LogError { below: error(value / interval.low), above, degrees };
         Self { estimate: Estimate { value, interval: Some(interval) }, error: Some(error) }
     }
 
@@ -75,7 +76,7 @@ impl Figure {
     /// What lies between two values that were tried; its error of chance is not known.
     #[must_use]
     pub fn within(value: f64, interval: Option<Interval>) -> Self {
-        Self { estimate: Estimate { value, interval }, error: None }
+        Self { estimate: Estimate { value, interval: interval.map(Limits::from) }, error: None }
     }
 }
 
@@ -98,13 +99,22 @@ pub enum Judgement {
 pub struct Change {
     /// How many times the baseline's it is.
     pub ratio: f64,
-    /// With 95 % confidence.
-    pub interval: Option<Interval>,
+    /// With 95 % confidence: from 0 where the baseline's upper end is not known, and without an upper end where the
+    /// other's is not.
+    pub interval: Option<Limits>,
     /// By this interval alone.
     pub judgement: Judgement,
-    /// Down from the ratio, and up from it: the standard error of its logarithm. None where it is not known.
+    /// None where they are not known.
     #[serde(skip)]
-    errors: Option<(Spread, Spread)>,
+    errors: Option<Errors>,
+}
+
+/// The standard error of the logarithm of a ratio, down from it and up from it; none to a side without an end, to which
+/// the truth may be any distance away.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Errors {
+    down: Option<Spread>,
+    up: Option<Spread>,
 }
 
 impl Change {
@@ -116,12 +126,16 @@ impl Change {
             return None;
         }
         let ratio = other.value / one.value;
-        let errors = before.error.zip(after.error).map(|(one, other)| {
-            let down = welch((one.above, one.degrees), (other.below, other.degrees));
-            (down, welch((one.below, one.degrees), (other.above, other.degrees)))
+        let errors = before.error.zip(after.error).map(|(one, other)| Errors {
+            down: one.above.map(|above| welch((above, one.degrees), (other.below, other.degrees))),
+            up: other.above.map(|above| welch((one.below, one.degrees), (above, other.degrees))),
         });
+        let errors = errors.filter(|errors| errors.down.is_some() || errors.up.is_some());
         let arm = |spread: Spread| (t_quantile(spread.degrees) * spread.error).exp();
-        let interval = errors.map(|(down, up)| Interval { low: ratio / arm(down), high: ratio * arm(up) });
+        let interval = errors.map(|Errors { down, up }| Limits {
+            low: down.map_or(0.0, |down| ratio / arm(down)),
+            high: up.map(|up| ratio * arm(up)),
+        });
         let judgement = match interval {
             None => Judgement::NotKnown,
             Some(interval) if interval.contains(1.0) => Judgement::NoDifferenceShown,
@@ -132,13 +146,13 @@ impl Change {
     }
 
     /// How likely chance makes the ratio differ from `limit` by as much as it does, to this side, if `limit` is the
-    /// truth. None where the error is not known.
+    /// truth: as likely as not where nothing is known to this side. None where the error is not known.
     #[must_use]
     pub(super) fn chance(&self, limit: f64) -> Option<f64> {
-        let (down, up) = self.errors?;
+        let Errors { down, up } = self.errors?;
         let distance = (self.ratio / limit).ln();
         let spread = if distance > 0.0 { down } else { up };
-        Some(beyond(distance.abs() / spread.error, spread.degrees))
+        Some(spread.map_or(0.5, |spread| beyond(distance.abs() / spread.error, spread.degrees)))
     }
 }
 
@@ -225,6 +239,25 @@ mod tests {
         assert_eq!((change.judgement, change.interval), (Judgement::NotKnown, None));
     }
 
+    #[test]
+    fn an_upper_end_that_is_not_known_says_nothing_to_its_side() {
+        let p99 = |value: f64, high| Figure::of_quantile(value, Some((Limits { low: value * 0.9, high }, 9.0)));
+        let (known, open) = (p99(100.0, Some(110.0)), p99(100.0, None));
+        // The same figure, and nobody knows how much greater either is.
+        assert_eq!(Change::of(&open, &open, false).unwrap().judgement, Judgement::NotKnown);
+        // What is greater with certainty is worse, however much greater it may be.
+        let worse = Change::of(&known, &p99(200.0, None), false).unwrap();
+        assert_eq!((worse.judgement, worse.interval.unwrap().high), (Judgement::Worse, None));
+        assert!(worse.chance(1.0).unwrap() < 0.01);
+        // What seems greater than something that may be greater still is not.
+        let unclear = Change::of(&open, &p99(200.0, Some(220.0)), false).unwrap();
+        assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
+        assert!(unclear.interval.unwrap().low <= 0.0);
+        // What seems smaller, and may be greater, is not better.
+        let unclear = Change::of(&known, &p99(50.0, None), false).unwrap();
+        assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
+    }
+
     proptest! {
         #[test]
         fn of_means_it_is_the_ratio_of_the_delta_method(
@@ -235,7 +268,8 @@ mod tests {
             let change = Change::of(&of_mean(a), &of_mean(b), true).unwrap();
             let found = change.interval.unwrap();
             prop_assert!((change.ratio - value).abs() < 1e-9);
-            prop_assert!((found.low - interval.low).abs() < 1e-9 && (found.high - interval.high).abs() < 1e-9);
+            prop_assert!((found.low - interval.low).abs() < 1e-9);
+            prop_assert!((found.high.unwrap() - interval.high).abs() < 1e-9);
             // The interval holds a limit if and only if chance makes as much of a difference one time in forty.
             let edge = change.chance(found.low).unwrap();
             prop_assert!((edge - 0.025).abs() < 3e-4, "{}", edge);
@@ -246,16 +280,16 @@ mod tests {
             // Arms that are wider than the least error.
             value in 10.0..1000.0f64, arms in (1.02..1.5f64, 1.02..1.5f64), other in 10.0..1000.0f64,
         ) {
-            let interval = Interval { low: value / arms.0, high: value * arms.1 };
+            let interval = Limits { low: value / arms.0, high: Some(value * arms.1) };
             let figure = Figure::of_quantile(value, Some((interval, 4.0)));
             prop_assert_eq!(Change::of(&figure, &figure, false).unwrap().judgement, Judgement::NoDifferenceShown);
-            let second = Interval { low: other / arms.1, high: other * arms.0 };
+            let second = Limits { low: other / arms.1, high: Some(other * arms.0) };
             let second = Figure::of_quantile(other, Some((second, 9.0)));
             let there = Change::of(&figure, &second, false).unwrap().interval.unwrap();
             let back = Change::of(&second, &figure, false).unwrap().interval.unwrap();
-            prop_assert!((there.low * back.high - 1.0).abs() < 1e-9, "{:?} {:?}", there, back);
+            prop_assert!((there.low * back.high.unwrap() - 1.0).abs() < 1e-9, "{:?} {:?}", there, back);
             // Never wider than from end to end, which would be right more often than it need.
-            prop_assert!(there.low >= second.estimate.interval.unwrap().low / interval.high - 1e-9);
+            prop_assert!(there.low >= second.estimate.interval.unwrap().low / interval.high.unwrap() - 1e-9);
         }
     }
 }

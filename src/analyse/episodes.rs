@@ -37,9 +37,10 @@ pub struct Episode {
     pub last_slow: Moment,
     /// Measured rounds that were slow.
     pub rounds: usize,
-    /// The usual rate: the middle of the half of all rounds that lie closest together.
+    /// The usual rate when it was worst: the middle of the half of all rounds that lie closest together, with what the
+    /// slope and hour of the day make of it then. Always above the worst rate.
     pub usual: f64,
-    /// Below this rate a round counts as slow.
+    /// Below this rate a round counted as slow then.
     pub edge: f64,
     /// What changed on the host. None where nothing is known of it; empty where nothing moved.
     pub host: Option<Vec<HostShift>>,
@@ -61,7 +62,8 @@ impl Episode {
 
 /// The slowdowns of rounds that have a rate, by what explains their rates: beside slope and daily pattern. Only where
 /// the level changed beyond chance; from there a slowdown reaches as far as single rounds are below the usual level.
-pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> {
+/// `logarithms` are those of the rates.
+pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explained) -> Vec<Episode> {
     let values = &explained.levelled;
     let Some(level) = usual(values) else { return Vec::new() };
     let tenth = (1.0 - SLOWDOWN).ln();
@@ -92,6 +94,8 @@ pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> 
             continue;
         }
         let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else { continue };
+        // What slope and hour of the day add to the level then.
+        let then = logarithms[worst] - values[worst];
         let around = [&known[first.saturating_sub(AROUND)..first], &known[end..(end + AROUND).min(known.len())]];
         episodes.push(Episode {
             begin: known[first].begin,
@@ -102,8 +106,8 @@ pub(super) fn episodes(known: &[&Round], explained: &Explained) -> Vec<Episode> 
             end: known.get(end).map(|round| round.begin),
             last_slow: known[last].finish(),
             rounds: slow,
-            usual: level.exp(),
-            edge: edge.exp(),
+            usual: (level + then).exp(),
+            edge: (edge + then).exp(),
             host: host_shifts(&around.concat(), &known[first..end]),
         });
     }

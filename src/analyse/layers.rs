@@ -5,7 +5,7 @@
 //! million blocks.
 
 use super::confidence::Estimate;
-use super::statistics::Interval;
+use super::statistics::Limits;
 use super::summary::{PointSummary, latency, summarise};
 use crate::model::{Finding, Layer, Step};
 use crate::record::{End, Latencies, PointRecord};
@@ -150,7 +150,7 @@ impl Round {
             blocks,
             seconds: point.measured_s,
             blocks_per_operation: each,
-            half_width: class.rate().interval.map(|interval| interval.half_width() * each),
+            half_width: class.rate().interval.and_then(Limits::both).map(|interval| interval.half_width() * each),
             response: total.response,
             client_cpu_us: record.cpu.as_micros_f64() / blocks,
             server_cpu_us: server.and_then(|server| server.cpu_us).map(|cpu| per_block(cpu.per_operation)),
@@ -224,12 +224,12 @@ fn figures(layer: Layer, rounds: &[&Round]) -> Option<LayerFigures> {
 }
 
 /// The rounds' own intervals together, and wide enough to hold every round: between rounds more may change than within.
-fn interval(rate: f64, rounds: &[&Round], rates: &[f64]) -> Option<Interval> {
+fn interval(rate: f64, rounds: &[&Round], rates: &[f64]) -> Option<Limits> {
     let squares = rounds.iter().map(|round| round.half_width.map(|half| half * half)).sum::<Option<f64>>()?;
     let within = squares.sqrt() / rounds.len() as f64;
     let apart = rates.iter().map(|round| (round - rate).abs()).fold(0.0, f64::max);
     let half = within.max(apart);
-    Some(Interval { low: (rate - half).max(0.0), high: rate + half })
+    Some(Limits { low: (rate - half).max(0.0), high: Some(rate + half) })
 }
 
 fn step(sessions: u32, from: &LayerFigures, to: &LayerFigures) -> LayerStep {

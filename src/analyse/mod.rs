@@ -70,7 +70,7 @@ pub use quantile::{Quantile, precise};
 pub use robust::median;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
-pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Mean, difference, ratio};
+pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
 pub use steady::{Steady, steady};
 pub use summary::{
     ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, latency, summarise, summarise_within,

@@ -8,7 +8,7 @@
 use super::compare::Unit;
 use super::difference::Figure;
 use super::imported;
-use super::predictability::{Predictability, PredictabilityTerms, known, predictability};
+use super::predictability::{Predictability, PredictabilityTerms, Quantity, known, predictability};
 use super::quantile::error_of_share;
 use super::robust;
 use super::rounds::Round;
@@ -77,7 +77,9 @@ impl OverTime {
             made.show(format!("{} kept for", result.objective), Unit::Share, kept);
         }
         if found.rate.is_some() {
-            let count = |many: usize| Some(Figure::unknown(many as f64));
+            // What changed too often to be told apart is not counted.
+            let is_told = !found.changed_too_often.contains(&Quantity::Rate);
+            let count = |many: usize| is_told.then(|| Figure::unknown(many as f64));
             made.show("changes of level".into(), Unit::Count, count(found.changes.len()));
             made.show("slowdowns".into(), Unit::Count, count(found.episodes.len()));
         }
@@ -136,7 +138,7 @@ impl OverTime {
             name: format!("median {name}"),
             unit,
             headline: unit != Unit::Other && name != "max",
-            figure: Figure::of_quantile(figures.median, interval),
+            figure: Figure::of_quantile(figures.median, interval.map(|(interval, degrees)| (interval.into(), degrees))),
         });
         let hour = match name {
             THROUGHPUT => figures.least_hour,

@@ -5,16 +5,20 @@
 //! it cannot tell it leaves out. docs/methods/predictability.md has every formula with its source.
 
 use super::budget::{ObjectiveResult, objectives};
-use super::change_points::{Explained, Series, VALUES_MIN, WORTH_TELLING, Wave, explain};
+use super::change_points::{Explained, Series, StepFound, VALUES_MIN, WORTH_TELLING, Wave, explain};
 use super::episodes::{Episode, episodes};
 use super::fixed_work::{CutRounds, cut_rounds};
 use super::host_shift::{HostShift, host_shifts};
+use super::robust::median;
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::{SeriesFigures, series_figures};
 use super::statistics::{Interval, t_quantile};
 use super::verdict::{troubles, verdict};
 use crate::model::{Finding, Moment, Objective};
 use serde::Serialize;
+
+/// The share of a change's size by which the medians on both sides of it must differ.
+const SEEN: f64 = 0.25;
 
 /// What was asked of a series.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,6 +57,9 @@ pub struct Predictability {
     pub p50_us: Option<SeriesFigures>,
     /// Of the time that 99 % do not exceed, in microseconds.
     pub p99_us: Option<SeriesFigures>,
+    /// What changed too often for its changes to be told apart. Nothing else is told of it: neither changes nor trends,
+    /// nor what follows the day, nor slowdowns, nor single rounds.
+    pub changed_too_often: Vec<Quantity>,
     /// Where the level changed for good, ascending by quantity and time.
     pub changes: Vec<ChangePoint>,
     /// What rose or fell steadily.
@@ -240,6 +247,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
         rate: figures(|round| round.rate),
         p50_us: figures(|round| round.p50_us),
         p99_us,
+        changed_too_often: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),
         daily: Vec::new(),
@@ -265,7 +273,7 @@ pub(super) fn known(value: Option<f64>) -> Option<f64> {
 fn floor(values: &[f64]) -> f64 {
     let positive: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
     let least = positive.iter().copied().fold(f64::INFINITY, f64::min);
-    super::robust::median(&positive).map_or(1.0, |middle| (middle / 1000.0).min(least / 2.0)).max(f64::MIN_POSITIVE)
+    median(&positive).map_or(1.0, |middle| (middle / 1000.0).min(least / 2.0)).max(f64::MIN_POSITIVE)
 }
 
 fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCounts {
@@ -302,9 +310,13 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         values: values.iter().map(|value| if *value > 0.0 { value.ln() } else { floor.ln() }).collect(),
     };
     let Some(explained) = explain(&series) else { return };
+    if explained.too_many || !are_seen(&explained, &series.values) {
+        found.changed_too_often.push(of);
+        return;
+    }
     let changes = changes(&explained, of, &known);
     if of == Quantity::Rate {
-        found.episodes = episodes(&known, &explained);
+        found.episodes = episodes(&known, &series.values, &explained);
     }
     // What a slowdown tells is not told again.
     let within = |change: &ChangePoint| found.episodes.iter().any(|episode| episode.covers(change.at));
@@ -322,40 +334,64 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
         let from = at.saturating_sub(2).min(known.len().saturating_sub(5));
         let around: Vec<f64> =
             known[from..(from + 5).min(known.len())].iter().filter_map(|round| value(round)).collect();
-        let (value, around) = (value(known[*at])?, super::robust::median(&around).filter(|around| *around > 0.0)?);
+        let (value, around) = (value(known[*at])?, median(&around).filter(|around| *around > 0.0)?);
         Some(Outlier { of, at: known[*at].begin, round: known[*at].number, value, factor: value / around })
     };
     found.outliers.extend(explained.outliers.iter().filter_map(outlier));
 }
 
+/// Each change that would be told shows in the values themselves: the median behind it differs from that before it, the
+/// same way and by a quarter of its size at least. Where it does not, its counterpart was not found, or a slope was
+/// fitted to make good for steps that all go one way.
+fn are_seen(explained: &Explained, values: &[f64]) -> bool {
+    told_together(explained).iter().all(|part| {
+        let (from, until) = around(explained, part, values.len());
+        let size: f64 = part.iter().map(|step| step.size.value).sum();
+        let (first, last) = (part[0].at, part[part.len() - 1].at);
+        let seen = |values: &[f64]| {
+            let (before, after) = median(&values[from..first]).zip(median(&values[last..until])).unwrap_or_default();
+            (after - before) / size >= SEEN
+        };
+        seen(&explained.levelled) && (part.len() == 1 || seen(values))
+    })
+}
+
+/// The steps that are worth telling, put together where they are told as one change: three and more the same way, one
+/// after the other.
+fn told_together(explained: &Explained) -> Vec<Vec<StepFound>> {
+    let steps: Vec<_> = explained.steps.iter().copied().filter(|step| step.size.value.abs() >= WORTH_TELLING).collect();
+    let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
+    same_way.flat_map(|group| group.chunks(if group.len() < 3 { 1 } else { group.len() }).map(<[_]>::to_vec)).collect()
+}
+
+/// From the step before the first of these to the one behind the last.
+fn around(explained: &Explained, part: &[StepFound], n: usize) -> (usize, usize) {
+    let (first, last) = (part[0].at, part[part.len() - 1].at);
+    let before = explained.steps.iter().rev().find(|step| step.at < first).map_or(0, |step| step.at);
+    let after = explained.steps.iter().find(|step| step.at > last).map_or(n, |step| step.at);
+    (before, after)
+}
+
 /// The steps that are worth telling; three and more the same way, one after the other, are one change that took a
 /// while.
 fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangePoint> {
-    let steps: Vec<_> = explained.steps.iter().filter(|step| step.size.value.abs() >= WORTH_TELLING).collect();
-    let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
-    let mut changes = Vec::new();
-    for group in same_way {
-        let singly = group.len() < VALUES_MIN.min(3);
-        let parts: Vec<_> = if singly { group.chunks(1).collect() } else { vec![group] };
-        for part in parts {
-            let (first, last) = (part[0], part[part.len() - 1]);
-            let sum: f64 = part.iter().map(|step| step.size.value).sum();
-            let half = t_quantile(first.size.degrees) * first.size.error;
-            let until = (part.len() > 1).then(|| known[last.at].begin);
-            let before = explained.steps.iter().rev().find(|step| step.at < first.at).map_or(0, |step| step.at);
-            let after = explained.steps.iter().find(|step| step.at > last.at).map_or(known.len(), |step| step.at);
-            changes.push(ChangePoint {
-                of,
-                at: known[first.at].begin,
-                round: known[first.at].number,
-                until,
-                factor: sum.exp(),
-                interval: until.is_none().then(|| Interval { low: (sum - half).exp(), high: (sum + half).exp() }),
-                host: host_shifts(&known[before..first.at], &known[last.at..after]),
-            });
+    let change = |part: Vec<StepFound>| {
+        let (first, last) = (part[0], part[part.len() - 1]);
+        let sum: f64 = part.iter().map(|step| step.size.value).sum();
+        let half = t_quantile(first.size.degrees) * first.size.error;
+        let until = (part.len() > 1).then(|| known[last.at].begin);
+        let (before, after) = around(explained, &part, known.len());
+        ChangePoint {
+            of,
+            at: known[first.at].begin,
+            round: known[first.at].number,
+            until,
+            factor: sum.exp(),
+            interval: until.is_none().then(|| Interval { low: (sum - half).exp(), high: (sum + half).exp() }),
+            host: host_shifts(&known[before..first.at], &known[last.at..after]),
         }
-    }
-    changes
+    };
+    told_together(explained).into_iter().map(change).collect()
 }
 
 fn daily(of: Quantity, wave: Wave, series: &Series, explained: &Explained) -> DailyPattern {
@@ -366,13 +402,13 @@ fn daily(of: Quantity, wave: Wave, series: &Series, explained: &Explained) -> Da
         explained.steps.iter().filter(|step| step.at <= at).map(|step| step.size.value).sum::<f64>()
     };
     let flat: Vec<f64> = explained.levelled.iter().enumerate().map(|(at, value)| value - level(at)).collect();
-    let middle = super::robust::median(&flat).unwrap_or(0.0);
+    let middle = median(&flat).unwrap_or(0.0);
     let of_hour = |wanted: u32| {
         let of_hour: Vec<f64> = (0..flat.len())
             .filter(|at| hour(series.of_day[*at]) == wanted)
             .map(|at| flat[at] - middle + wave.at(series.of_day[at]))
             .collect();
-        super::robust::median(&of_hour).map(f64::exp)
+        median(&of_hour).map(f64::exp)
     };
     DailyPattern {
         of,

@@ -29,14 +29,19 @@ pub(super) fn spread(values: &[f64]) -> f64 {
     MAD_TO_DEVIATION * median(&distances).unwrap_or(0.0)
 }
 
-/// The deviation of independent noise, told from differences of neighbours, so that levels, slopes and steps do not
-/// count. Where most neighbours are equal, a quarter of the root of their mean square stands in.
+/// The deviation of independent noise, told from the median difference of neighbours, so that levels, slopes and steps do
+/// not count, nor a few values that are far off. Where most neighbours are equal, a quarter of the root of the mean
+/// square of all differences but the greatest twentieth stands in.
 pub(super) fn spread_of_differences(values: &[f64]) -> f64 {
-    let differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
+    let mut differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
+    let middle = median(&differences).unwrap_or(0.0);
+    if middle > 0.0 {
+        return MAD_TO_DEVIATION * middle / std::f64::consts::SQRT_2;
+    }
+    differences.sort_by(f64::total_cmp);
+    differences.truncate(differences.len() - differences.len().div_ceil(20));
     let squares = differences.iter().map(|difference| difference * difference).sum::<f64>();
-    let root = (squares / differences.len().max(1) as f64).sqrt();
-    let robust = MAD_TO_DEVIATION * median(&differences).unwrap_or(0.0);
-    robust.max(root / 4.0) / std::f64::consts::SQRT_2
+    (squares / differences.len().max(1) as f64 / 2.0).sqrt() / 4.0
 }
 
 /// Correlation of neighbours whatever the level does (Chakar, Lebarbier, Levy-Leduc, Robin, "A robust approach for

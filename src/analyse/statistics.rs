@@ -69,6 +69,42 @@ impl Interval {
     }
 }
 
+/// The ends of a 95 % confidence interval whose upper one may be unknown: of a quantile that few independent values
+/// exceed, the truth may lie far above all that was measured. JSON has null there, text a `?`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end; none where it is not known.
+    pub high: Option<f64>,
+}
+
+impl Limits {
+    /// Both ends; none if the upper one is not known.
+    #[must_use]
+    pub fn both(self) -> Option<Interval> {
+        self.high.map(|high| Interval { low: self.low, high })
+    }
+
+    /// `value` lies on neither wrong side of an end that is known.
+    #[must_use]
+    pub fn contains(self, value: f64) -> bool {
+        self.low <= value && self.high.is_none_or(|high| value <= high)
+    }
+
+    /// The limits in another unit. `factor` must not be negative.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Limits {
+        Limits { low: self.low * factor, high: self.high.map(|high| high * factor) }
+    }
+}
+
+impl From<Interval> for Limits {
+    fn from(interval: Interval) -> Self {
+        Self { low: interval.low, high: Some(interval.high) }
+    }
+}
+
 /// A mean with its error: finite numbers, all of them, the error not negative, as the constructors make it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mean {

@@ -193,7 +193,7 @@ impl ClassSummary {
     #[must_use]
     pub fn rate(&self) -> Estimate {
         let known = self.confidence.filter(|_| self.met != Some(false));
-        Estimate { value: self.iops, interval: known.map(|confidence| confidence.iops.interval()) }
+        Estimate { value: self.iops, interval: known.map(|confidence| confidence.iops.interval().into()) }
     }
 
     /// True for a load that was met without failures, and within the bound on response time if one was asked about.

@@ -153,6 +153,10 @@ struct Shape {
 fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
     let figures = figures(found, of)?;
     let least = if of == Quantity::Rate { 0.0 } else { TAIL };
+    if found.changed_too_often.contains(&of) && figures.high.ln() - figures.low.ln() >= least {
+        let text = format!("{} changed too often to tell the changes apart, {}.", of.name(), within(of, figures));
+        return Some(Shape { word: Word::Stepped, text });
+    }
     if let Some(change) = greatest(found, of, least) {
         return Some(Shape { word: Word::Stepped, text: format!("{}.{}", sentence(change), more(found, of)) });
     }

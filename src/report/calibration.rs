@@ -1,7 +1,7 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
 use super::table::{self, Detail};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Interval, Peak, PointSummary, calibration};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, calibration};
 use crate::model::{Bytes, Finding, Nanos, Severity, Step, Target};
 use crate::plan::Search;
 use crate::record::End;
@@ -41,6 +41,7 @@ pub fn text(run: &Run, found: &Calibration, detail: Detail) -> String {
     text.push_str(&knee(&found.curve));
     text.push_str(&sustained(found));
     text.push_str(&latencies(found));
+    text.push_str(open_ends(&text));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
     text.push_str(table::cut_off(run));
@@ -181,11 +182,21 @@ pub fn plus_minus(estimate: Estimate) -> String {
     }
 }
 
-/// `468us [455, 479]`: the interval in the unit of the figure; `468us [?]` where it is not known.
+/// What a text says below its figures where an upper end is missing in one of them; empty if none is.
+pub(super) fn open_ends(text: &str) -> &'static str {
+    if text.contains(", ?]") {
+        "[a, ?]: at least a; too few independent operations took longer to tell the upper end\n"
+    } else {
+        ""
+    }
+}
+
+/// `468us [455, 479]`: the interval in the unit of the figure; `468us [455, ?]` where its upper end is not known, and
+/// `468us [?]` where neither is.
 #[must_use]
 pub fn latency(estimate: Estimate) -> String {
     let figure = Nanos::from_micros_f64(estimate.value).to_string();
-    let Some(Interval { low, high }) = estimate.interval else { return format!("{figure} [?]") };
+    let Some(Limits { low, high }) = estimate.interval else { return format!("{figure} [?]") };
     let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let one = match unit {
         "ns" => 1e-3,
@@ -193,7 +204,8 @@ pub fn latency(estimate: Estimate) -> String {
         "ms" => 1e3,
         _ => 1e6,
     };
-    format!("{figure} [{}, {}]", digits(low / one), digits(high / one))
+    let high = high.map_or_else(|| "?".into(), |high| digits(high / one));
+    format!("{figure} [{}, {high}]", digits(low / one))
 }
 
 /// Three significant digits, and all that stand before the point.

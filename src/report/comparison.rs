@@ -5,8 +5,8 @@
 use super::soak::SoakResult;
 use super::table;
 use crate::analyse::{
-    BOUND, Change, Comparison, Estimate, Figure, Judgement, LoadChange, OverTime, PointSummary, ROUNDS_MIN, Round, Row,
-    Scope, Subject, Term, Unit, Verdict, summarise_within,
+    BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, PointSummary, ROUNDS_MIN,
+    Round, Row, Scope, Subject, Term, Unit, Verdict, summarise_within,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Severity};
 use crate::plan::{Search, SoakRequest, SqlTerms};
@@ -418,7 +418,8 @@ pub(super) fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
         .collect();
     let sentence = if parts.is_empty() {
         let room = verdict.widest.as_ref().map_or_else(String::new, |(figure, room)| {
-            format!(", of which the least known, {figure}, leaves room for {:.1} %", room * 100.0)
+            let room = if room.is_finite() { format!("{:.1} %", room * 100.0) } else { "any difference".into() };
+            format!(", of which the least known, {figure}, leaves room for {room}")
         });
         format!("{name} against {baseline}: no difference shown; headline figures judged: {judged}{room}")
     } else {
@@ -477,11 +478,15 @@ pub(super) fn shown(figure: Figure, unit: Unit) -> String {
         Unit::PerSecond | Unit::MbPerSecond | Unit::Microseconds if figure.is_known() => {
             match figure.estimate.precision() {
                 Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
-                _ => format!("{value} {}", super::calibration::plus_minus(figure.estimate)),
+                None => super::calibration::latency(figure.estimate),
+                Some(_) => format!("{value} {}", super::calibration::plus_minus(figure.estimate)),
             }
         }
         // What lies between two values that were tried.
-        _ => format!("{value} to {}", bare(Estimate { value: interval.high, interval: None }, unit)),
+        _ => interval.high.map_or_else(
+            || value.clone(),
+            |high| format!("{value} to {}", bare(Estimate { value: high, interval: None }, unit)),
+        ),
     }
 }
 
@@ -502,8 +507,9 @@ pub(super) fn ratio(change: &Change) -> String {
         _ => "over 1000".into(),
     };
     match change.interval {
-        Some(interval) => {
-            format!("{} [{}, {}]", digits(change.ratio), digits(interval.low), digits(interval.high))
+        Some(Limits { low, high }) => {
+            let high = high.map_or_else(|| "?".into(), digits);
+            format!("{} [{}, {high}]", digits(change.ratio), digits(low))
         }
         None => digits(change.ratio),
     }

@@ -47,6 +47,7 @@ pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
         text.push('\n');
     }
     text.push_str(&shape(found));
+    text.push_str(calibration::open_ends(&text));
     text.push_str(&super::sql::beside_curve(&found.points));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));

@@ -4,8 +4,7 @@ use super::csv::cell;
 use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
-    Calibration, ClassSummary, CurveResult, ImportedSummary, Interval, LayersResult, PointSummary, Predictability,
-    summarise,
+    Calibration, ClassSummary, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability, summarise,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -150,8 +149,8 @@ fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
     let intervals = [class.rate().interval, known.and_then(|known| known.p50_us), known.and_then(|known| known.p99_us)];
     figure(class.offered);
     for interval in intervals {
-        figure(interval.map(|Interval { low, .. }| low));
-        figure(interval.map(|Interval { high, .. }| high));
+        figure(interval.map(|limits| limits.low));
+        figure(interval.and_then(|limits| limits.high));
     }
     figure(class.service.map(|service| service.p50_us));
     figure(class.service.map(|service| service.p99_us));

@@ -186,14 +186,17 @@ fn waiting(step: &LayerStep, table: &LayerTable) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::{Estimate, Interval};
+    use crate::analyse::{Estimate, Limits};
     use crate::report::golden;
 
     fn figures(layer: Layer, rate: f64, client: f64, server: Option<f64>) -> LayerFigures {
         let cpu = if layer.is_database() { server.map(|server| server + client) } else { Some(client) };
         LayerFigures {
             layer,
-            blocks_per_s: Estimate { value: rate, interval: Some(Interval { low: rate * 0.99, high: rate * 1.01 }) },
+            blocks_per_s: Estimate {
+                value: rate,
+                interval: Some(Limits { low: rate * 0.99, high: Some(rate * 1.01) }),
+            },
             rounds: vec![rate],
             blocks_per_operation: if layer == Layer::Row || layer == Layer::File { 64.0 } else { 1.0 },
             share_of_first: Some(rate / 40_000.0),

@@ -285,7 +285,7 @@ fn bars(rounds: &[Round], greatest: f64) -> String {
 }
 
 fn what_changed(found: &Predictability) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = found.changed_too_often.iter().map(|of| too_often(*of)).collect();
     lines.extend(found.episodes.iter().take(LIST_MAX).map(episode));
     lines.extend(found.changes.iter().take(LIST_MAX).map(change));
     lines.extend(found.trends.iter().map(|trend| {
@@ -319,6 +319,11 @@ fn what_changed(found: &Predictability) -> String {
         return String::new();
     }
     "\nwhat changed\n".to_string() + &lines.iter().map(|line| wrapped(line, 2)).collect::<String>()
+}
+
+/// What is said of a quantity instead of its changes.
+pub(super) fn too_often(of: Quantity) -> String {
+    format!("{}: too many changes to tell apart, so none is told", of.name())
 }
 
 /// A slowdown in a sentence.

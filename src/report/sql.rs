@@ -23,6 +23,7 @@ pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> Option<String> {
     let terms = request.sql?;
     let mut text = heading(run, &terms, &found.points);
     text.push_str(&loads(&found.points));
+    text.push_str(super::calibration::open_ends(&text));
     if let [point] = &found.points[..] {
         text.push_str(&details(point));
     } else {

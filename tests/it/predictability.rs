@@ -97,12 +97,13 @@ fn found(rounds: &[Round]) -> Predictability {
 
 /// What was said to have changed: in words, for a failing test to show.
 fn told(found: &Predictability) -> Vec<String> {
+    let often = found.changed_too_often.iter().map(|of| format!("{of:?} too often"));
     let changes =
         found.changes.iter().map(|change| format!("{:?} {:.3} at {}", change.of, change.factor, change.round));
     let trends = found.trends.iter().map(|trend| format!("{:?} trend {:.4}", trend.of, trend.factor_per_day));
     let daily = found.daily.iter().map(|daily| format!("{:?} daily {:.3}", daily.of, daily.peak_factor));
     let slow = found.episodes.iter().map(|episode| format!("slow from {}", episode.first_round));
-    changes.chain(trends).chain(daily).chain(slow).collect()
+    often.chain(changes).chain(trends).chain(daily).chain(slow).collect()
 }
 
 /// In how many of so many series of noise something is told.
@@ -295,6 +296,55 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
         found.verdict
     );
     assert!(found.verdict.contains("fell by 100 %"), "{}", found.verdict);
+}
+
+/// A backup from 02:00 to 03:00 takes four tenths of the rate, night after night.
+fn nights(seed: u64, nights: usize) -> Vec<Round> {
+    let slow = |_, seconds: f64| if (2.0..3.0).contains(&(seconds % DAY / 3600.0)) { 0.6_f64.ln() } else { 0.0 };
+    series(seed, nights * 96, (Noise::Independent, 0.015), slow)
+}
+
+#[test]
+fn what_slows_down_every_night_makes_no_figure_that_was_not_measured() {
+    let mut too_often = 0;
+    for number in [5, 7, 10, 12, 14] {
+        for seed in seeds(10) {
+            let found = found(&nights(seed, number));
+            let what = format!("{number} nights, seed {seed}: {:?}, {}", told(&found), found.verdict);
+            assert!(found.changes.iter().all(|change| (0.5..2.0).contains(&change.factor)), "{what}");
+            for slow in &found.episodes {
+                assert!(slow.worst_rate < slow.usual && (0.3..0.5).contains(&slow.lost()), "{what}");
+            }
+            assert!(found.word != Word::Steady && !found.verdict.contains("by -"), "{what}");
+            if found.changed_too_often.contains(&Quantity::Rate) {
+                too_often += 1;
+                let none = found.changes.is_empty() && found.trends.is_empty() && found.daily.is_empty();
+                assert!(none && found.episodes.is_empty() && found.outliers.is_empty(), "{what}");
+                assert!(found.verdict.contains("throughput changed too often to tell the changes apart"), "{what}");
+            } else {
+                assert!(number <= 10, "{what}");
+            }
+        }
+    }
+    println!("{too_often} series changed too often");
+}
+
+#[test]
+fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
+    for empty in [1, 2] {
+        for seed in seeds(25) {
+            let mut rounds = series(seed, 672, (Noise::Independent, 0.01), |_, _| 0.0);
+            let first = 50 + usize::try_from(seed).unwrap() % 500;
+            for at in [first, first + 83].into_iter().take(empty) {
+                (rounds[at].rate, rounds[at].done, rounds[at].p50_us, rounds[at].p99_us) = (Some(0.0), 0.0, None, None);
+            }
+            let found = found(&rounds);
+            let what = format!("{empty} empty, seed {seed}: {:?}, {}", told(&found), found.verdict);
+            assert!(told(&found).is_empty() && found.word == Word::Failing, "{what}");
+            let fact = format!("In {empty} of 672 measured rounds nothing was done. Of what was measured");
+            assert!(found.verdict.starts_with(&fact), "{what}");
+        }
+    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! come out, with the interval that is claimed for it.
 
 use crate::common::{self, run};
-use rigel::analyse::{Calibration, summarise};
+use rigel::analyse::{Calibration, Confidence, Limits, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
     Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
 };
-use rigel::plan::CalibrateRequest;
+use rigel::plan::curve::Loads;
+use rigel::plan::{CalibrateRequest, CurveRequest};
 
 /// Runs of which 95 % should hold the truth.
 const RUNS: u64 = 200;
@@ -50,17 +51,103 @@ fn assert_covers(held: u64, what: &str) {
     assert!((RUNS * 92 / 100..=RUNS * 98 / 100).contains(&held), "{what}: {held} of {RUNS} intervals hold the truth");
 }
 
-/// The mean response time of M/M/c in seconds: Erlang's C formula.
-fn erlang(servers: u32, service: f64, rate: f64) -> f64 {
-    let (c, a) = (f64::from(servers), rate * service);
-    let mut term = 1.0;
-    let mut sum = 0.0;
-    for k in 0..servers {
-        sum += term;
-        term *= a / f64::from(k + 1);
+/// The response time of M/M/c: all in microseconds, and operations a microsecond.
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    servers: u32,
+    service: f64,
+    rate: f64,
+}
+
+impl Queue {
+    /// The share of operations that wait: Erlang's C formula.
+    fn waiting(self) -> f64 {
+        let (c, a) = (f64::from(self.servers), self.rate * self.service);
+        let (mut term, mut sum) = (1.0, 0.0);
+        for k in 0..self.servers {
+            sum += term;
+            term *= a / f64::from(k + 1);
+        }
+        let full = term / (1.0 - a / c);
+        full / (sum + full)
     }
-    let waiting = term / (1.0 - a / c);
-    service + waiting / (sum + waiting) * service / (c - a)
+
+    /// How fast the waiting of those that wait, which is exponential, ends.
+    fn freed(self) -> f64 {
+        f64::from(self.servers) / self.service - self.rate
+    }
+
+    fn mean(self) -> f64 {
+        self.service + self.waiting() / self.freed()
+    }
+
+    /// The share of operations that take longer: service alone, or waiting and service, which are independent.
+    fn longer(self, time: f64) -> f64 {
+        let (served, freed) = (1.0 / self.service, self.freed());
+        let both = (served * (-freed * time).exp() - freed * (-served * time).exp()) / (served - freed);
+        (1.0 - self.waiting()) * (-served * time).exp() + self.waiting() * both
+    }
+
+    /// By halving, to far below a bucket.
+    fn quantile(self, q: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 1e9);
+        for _ in 0..200 {
+            let middle = f64::midpoint(low, high);
+            if self.longer(middle) > 1.0 - q { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+/// What `rigel curve sim:SPEC --rate RATE` knows of its point: with the warm-up and the rule that ends a point.
+fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
+    let request = CurveRequest {
+        loads: Loads::Rates(vec![rate]),
+        arrivals: Arrivals::Poisson,
+        in_flight_max: 256,
+        length: 8192,
+        mix: Mix::READS,
+        pattern: Pattern::Uniform,
+        background: None,
+        bound: None,
+        precision: Ratio::from_percent(2.0).unwrap(),
+        point_most: Nanos::from_secs(5),
+        sql: None,
+    };
+    let point = request.next(4 << 30, seed, &[]).unwrap();
+    summarise(&run(&Sim::new(spec.parse().unwrap(), seed), &point)).classes[0].confidence.unwrap()
+}
+
+/// How often limits hold the truth: with both ends, with the lower one alone, and how often there are none.
+#[derive(Debug, Default)]
+struct Coverage {
+    both: u64,
+    both_held: u64,
+    lower: u64,
+    lower_held: u64,
+    none: u64,
+}
+
+impl Coverage {
+    fn add(&mut self, limits: Option<Limits>, truth: f64) {
+        match limits {
+            None => self.none += 1,
+            Some(limits) if limits.high.is_some() => {
+                self.both += 1;
+                self.both_held += u64::from(limits.contains(truth));
+            }
+            Some(limits) => {
+                self.lower += 1;
+                self.lower_held += u64::from(limits.contains(truth));
+            }
+        }
+    }
+}
+
+/// So few of so many as chance shows once in a thousand, if each holds the truth 95 times of 100.
+fn least_of(number: u64) -> f64 {
+    let number = number as f64;
+    0.95 * number - 3.1 * (0.95 * 0.05 * number).sqrt() - 0.5
 }
 
 #[test]
@@ -83,13 +170,47 @@ fn the_interval_of_throughput_and_of_the_median_holds_the_truth_as_often_as_it_s
 #[test]
 fn the_interval_of_an_open_loops_mean_response_holds_erlangs() {
     let held = |seed: &u64| {
-        let engine = Sim::new("4,1ms".parse().unwrap(), *seed);
-        let load = Load::Open { rate: 2800.0, arrivals: Arrivals::Poisson, in_flight_max: 1000 };
-        let summary = summarise(&run(&engine, &point(load, Until::Elapsed(Nanos::from_secs(10)))));
-        let mean = summary.classes[0].confidence.unwrap().mean_us.unwrap();
-        mean.interval().contains(erlang(4, 1000.0, 0.0028))
+        let mean = offered("4,1ms", 2800, *seed).mean_us.unwrap();
+        mean.interval().contains(Queue { servers: 4, service: 1000.0, rate: 0.0028 }.mean())
     };
-    assert_covers((0..RUNS).filter(held).count() as u64, "mean response");
+    let held = (0..RUNS).filter(held).count() as u64;
+    println!("mean response: {held} of {RUNS} intervals hold the truth");
+    // A point of 2 to 5 s is short for a queue: a little less often than it says, as the document has it.
+    assert!((RUNS * 89 / 100..=RUNS * 98 / 100).contains(&held), "mean response: {held} of {RUNS}");
+}
+
+/// A tail near saturation is made of a few bunches of slow operations. Where they do not tell how far it reaches, there
+/// is no upper end. As many seeds as `RIGEL_SEEDS` says.
+#[test]
+fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() {
+    let seeds = std::env::var("RIGEL_SEEDS").map_or(20, |text| text.parse().unwrap());
+    for (spec, servers, service, percent) in [
+        ("3,250us", 3, 250.0, 60),
+        ("3,250us", 3, 250.0, 90),
+        ("3,250us", 3, 250.0, 95),
+        ("1,5ms", 1, 5000.0, 60),
+        ("1,5ms", 1, 5000.0, 90),
+    ] {
+        let rate = f64::from(servers) / service * f64::from(percent) / 100.0;
+        let queue = Queue { servers, service, rate };
+        let [mut p50, mut p99, mut p999] = [(); 3].map(|()| Coverage::default());
+        for seed in 0..seeds {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, rounded")]
+            let known = offered(spec, (rate * 1e6).round() as u64, seed);
+            p50.add(known.p50_us, queue.quantile(0.5));
+            p99.add(known.p99_us, queue.quantile(0.99));
+            p999.add(known.p999_us, queue.quantile(0.999));
+        }
+        for (name, coverage) in [("p50", p50), ("p99", p99), ("p99.9", p999)] {
+            let what = format!("sim:{spec} at {percent} %, {name}: {coverage:?}");
+            println!("{what}");
+            if name != "p50" {
+                assert!(coverage.both_held as f64 >= least_of(coverage.both), "{what}");
+                assert!(coverage.lower_held as f64 >= least_of(coverage.lower), "{what}");
+                assert!(percent < 90 || coverage.both == 0 || coverage.lower > coverage.both, "{what}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod guard_attacks;
 mod hostile;
 mod interrupt;
 mod live;
+mod secrets;
 mod serve;
 mod soak;

@@ -1,5 +1,6 @@
 //! A page with every kind of block and drawing, in the proportions of a real one. Its figures are made up.
 
+use rigel::analyse::Limits;
 use rigel::model::Finding;
 use rigel::report::html::page::{
     Answer, Axis, Block, Chart, Column, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape, Table, Tone,
@@ -76,7 +77,12 @@ fn latency_throughput() -> Section {
         depths.iter().map(|depth: &f64| Some(factor * (230.0 + curve * depth.powf(1.7)))).collect()
     };
     let band = |values: &[Option<f64>], share: f64| {
-        values.iter().map(|value| value.map(|value| (value * (1.0 - share), value * (1.0 + share * 1.3)))).collect()
+        values
+            .iter()
+            .map(|value| {
+                value.map(|value| Limits { low: value * (1.0 - share), high: Some(value * (1.0 + share * 1.3)) })
+            })
+            .collect()
     };
     let labels: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
     let (mean, tail) = (at(1.0, 0.5), at(1.9, 0.9));
@@ -293,7 +299,10 @@ fn soak() -> Section {
             Series { shape: Shape::Points, ..line("reads a second", &rounds, values.clone()) },
             Series {
                 at_right: true,
-                band: values.iter().map(|value| value.map(|value| (value / 130.0, value / 115.0))).collect(),
+                band: values
+                    .iter()
+                    .map(|value| value.map(|value| Limits { low: value / 130.0, high: Some(value / 115.0) }))
+                    .collect(),
                 ..line("MB/s", &rounds, values.iter().map(|value| value.map(|value| value / 122.0)).collect())
             },
         ],

@@ -10,7 +10,7 @@ mod oracle;
 mod postgres;
 mod scylla;
 
-use crate::analyse::{AtLoad, Calibration, Estimate, Interval};
+use crate::analyse::{AtLoad, Calibration, Estimate, Interval, Limits};
 use crate::model::{Bytes, Nanos, Severity, Step, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
@@ -122,7 +122,7 @@ impl Advice {
     fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
         Self {
             value: Some(write(estimate.value)),
-            range: estimate.interval.map(|Interval { low, high }| [write(low), write(high)]),
+            range: estimate.interval.and_then(Limits::both).map(|Interval { low, high }| [write(low), write(high)]),
             estimate: Some(estimate),
             ..self
         }
@@ -276,20 +276,20 @@ fn quoted(path: &Path) -> String {
 
 /// A number without an error.
 fn exact(value: f64) -> Estimate {
-    Estimate { value, interval: Some(Interval { low: value, high: value }) }
+    Estimate { value, interval: Some(Limits { low: value, high: Some(value) }) }
 }
 
 /// `a / b`. The interval is that of independent figures by the delta method on logarithms: the distances of the ends
-/// add up as squares. None where either has none, or where one reaches zero.
+/// add up as squares. None where either has none with both ends, or where one reaches zero.
 fn quotient(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value / b.value;
     let ends = |of: Estimate| {
-        let interval = of.interval.filter(|interval| interval.low > 0.0)?;
+        let interval = of.interval.and_then(Limits::both).filter(|interval| interval.low > 0.0)?;
         Some(((of.value / interval.low).ln(), (interval.high / of.value).ln()))
     };
-    let interval = ends(a).zip(ends(b)).map(|((a_down, a_up), (b_down, b_up))| Interval {
+    let interval = ends(a).zip(ends(b)).map(|((a_down, a_up), (b_down, b_up))| Limits {
         low: value * (-a_down.hypot(b_up)).exp(),
-        high: value * a_up.hypot(b_down).exp(),
+        high: Some(value * a_up.hypot(b_down).exp()),
     });
     Estimate { value, interval }
 }

@@ -131,8 +131,8 @@ fn apply(settings: &[Advice]) -> Vec<String> {
     let row = format!("--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", "));
     lines.extend(
         [
-            "-- The other way writes into the table below the view, and is described by Oracle Support only (known as",
-            "-- MOS note 1269321.1; not in the manuals). Ask Oracle Support first; then remove the dashes on purpose.",
+            "-- The other way writes into the table below the view. It is in no manual; practitioners cite",
+            "-- note 1269321.1 of Oracle Support. Ask there first, then remove the dashes on purpose.",
             "-- WHENEVER SQLERROR EXIT ROLLBACK",
             "-- CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",
             "-- DELETE FROM sys.resource_io_calibrate$;",

@@ -3,7 +3,7 @@
 use super::{
     Advice, Ground, Opinion, Product, Section, exact, other_block, quotient, size, time, unsteady_or_unknown, whole,
 };
-use crate::analyse::{AtLoad, Estimate};
+use crate::analyse::{AtLoad, Estimate, Limits};
 
 /// `BLCKSZ`, as it is built nearly everywhere.
 const BLOCK: u32 = 8192;
@@ -126,6 +126,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
 fn interval(ratio: Estimate) -> String {
     ratio
         .interval
+        .and_then(Limits::both)
         .map_or_else(|| format!("{:.2}", ratio.value), |i| format!("{:.2} [{:.2}, {:.2}]", ratio.value, i.low, i.high))
 }
 

@@ -7,7 +7,8 @@ use super::soak::{Thin, thinned};
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup, words};
 use crate::analyse::{
-    self, Change, Comparison, Course, Judgement, LoadChange, PointSummary, Row, Scope, Subject, summarise_within,
+    self, Change, Comparison, Course, Judgement, Limits, LoadChange, PointSummary, Row, Scope, Subject,
+    summarise_within,
 };
 use crate::model::{Finding, Severity, Step};
 use crate::plan::Search;
@@ -75,7 +76,10 @@ fn figures(found: &Comparison) -> Vec<Headline> {
         .map(|(index, row, change)| {
             let interval = change.interval.map_or_else(
                 || words::UNKNOWN.to_string(),
-                |interval| format!("{:.3} to {:.3}", interval.low, interval.high),
+                |Limits { low, high }| match high {
+                    Some(high) => format!("{low:.3} to {high:.3}"),
+                    None => format!("at least {low:.3}"),
+                },
             );
             let [before, after] = [0, 1].map(|run| value(row, run));
             Headline {

@@ -3,7 +3,7 @@
 use super::calibrate::failures;
 use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{points, setup, throughput, timeline, words};
-use crate::analyse::{Interval, LayerFigures, LayerStep, LayerTable, LayersResult};
+use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use crate::model::{Finding, Layer, Severity};
 use crate::record::journal::Run;
 use crate::report::layers;
@@ -157,11 +157,7 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
             shape: if found.tables.len() == 1 { Shape::Bars } else { Shape::Line },
             x: table.layers.iter().map(|figures| place(figures.layer)).collect(),
             y: table.layers.iter().map(|figures| Some(figures.blocks_per_s.value)).collect(),
-            band: table
-                .layers
-                .iter()
-                .map(|figures| figures.blocks_per_s.interval.map(|Interval { low, high }| (low, high)))
-                .collect(),
+            band: table.layers.iter().map(|figures| figures.blocks_per_s.interval).collect(),
             labels: table.layers.iter().map(|figures| layers::name(figures, &asynchronous)).collect(),
             ..Series::default()
         })

@@ -163,7 +163,7 @@ fn figures(points: &[PointSummary]) -> Vec<Headline> {
         let note = place(point);
         let mean = Estimate {
             value: latency.mean_us,
-            interval: known.and_then(|known| known.mean_us).map(|mean| mean.interval()),
+            interval: known.and_then(|known| known.mean_us).map(|mean| mean.interval().into()),
         };
         let path = format!("points.{index}.classes.{at}");
         figures.push(words::latency(&format!("{path}.mean_us"), "least small latency", mean, format!("mean, {note}")));

@@ -1,6 +1,7 @@
 //! The words that a page is written in: an answer, figures, sections of charts, tables and findings. Plain data; how it
 //! looks is decided elsewhere, so every verb's page looks alike.
 
+use crate::analyse::Limits;
 use crate::model::Finding;
 use serde::Serialize;
 
@@ -210,8 +211,8 @@ pub struct Series {
     pub x: Vec<f64>,
     /// What; none is a gap.
     pub y: Vec<Option<f64>>,
-    /// Lower and upper end of each value's 95 % interval; empty where there is none.
-    pub band: Vec<Option<(f64, f64)>>,
+    /// The ends of each value's 95 % interval; empty where there is none.
+    pub band: Vec<Option<Limits>>,
     /// What to say of each value when pointed at; empty for the figures alone.
     pub labels: Vec<String>,
 }

@@ -411,8 +411,9 @@ fn daily(pattern: &DailyPattern) -> Section {
 }
 
 fn what_changed(found: &Predictability) -> Option<Section> {
-    let mut blocks: Vec<Block> =
-        found.episodes.iter().map(|slow| Block::Text(words::capital(&soak::episode(slow)))).collect();
+    let too_often = found.changed_too_often.iter().map(|of| soak::too_often(*of));
+    let sentences = too_often.chain(found.episodes.iter().map(soak::episode));
+    let mut blocks: Vec<Block> = sentences.map(|sentence| Block::Text(words::capital(&sentence))).collect();
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     if !found.changes.is_empty() {
         let row = |change: &crate::analyse::ChangePoint| {

@@ -2,7 +2,7 @@
 
 use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Tone, Unit};
 use super::words;
-use crate::analyse::{ClassSummary, Confidence, CurveFacts, Interval, LatencySummary, PointSummary, Sustained, Usl};
+use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
 use crate::model::{Bound, Step};
 
 /// Steps of the line of a law.
@@ -62,7 +62,7 @@ fn align(charts: &mut [Chart]) {
         most = most.max(lines.x.range.map_or(0.0, |(_, most)| most));
         let levels = lines.marks.iter().filter(|mark| !mark.upright).map(|mark| mark.at);
         let bands = lines.series.iter().flat_map(|series| series.band.iter().flatten());
-        let ends = bands.flat_map(|(low, high)| [*low, *high]).chain(levels);
+        let ends = bands.flat_map(|known| std::iter::once(known.low).chain(known.high)).chain(levels);
         let values = lines.series.iter().flat_map(|series| series.y.iter().flatten().copied());
         for value in values.chain(ends).filter(|value| *value > 0.0 && value.is_finite()) {
             (low, high) = (low.min(value), high.max(value));
@@ -119,7 +119,7 @@ fn latency_series(
     group: &Group<'_>,
     (quantile, colour): (&str, u8),
     of: fn(&LatencySummary) -> f64,
-    known: fn(&Confidence) -> Option<Interval>,
+    known: fn(&Confidence) -> Option<Limits>,
 ) -> [Series; 2] {
     let name = format!("{} {quantile}", group.name).trim().to_string();
     let made = |name: String, shape| Series { name, shape, colour: Some(colour), ..Series::default() };
@@ -128,8 +128,7 @@ fn latency_series(
     let add = |series: &mut Series, (point, class): &At<'_>, latency: &LatencySummary| {
         series.x.push(class.iops);
         series.y.push(Some(of(latency)));
-        let interval = class.confidence.as_ref().and_then(known);
-        series.band.push(interval.map(|Interval { low, high }| (low, high)));
+        series.band.push(class.confidence.as_ref().and_then(known));
         series.labels.push(load_name(point, class));
     };
     for load in &group.loads {
@@ -266,7 +265,7 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
     );
     let scale = f64::from(first.1.io_bytes);
     series.y.iter_mut().flatten().for_each(|value| *value *= scale);
-    series.band.iter_mut().flatten().for_each(|(low, high)| (*low, *high) = (*low * scale, *high * scale));
+    series.band.iter_mut().flatten().for_each(|band| *band = band.scaled(scale));
     let series = vec![series];
     let lines = Lines {
         x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
@@ -288,8 +287,7 @@ fn over_depth(name: &str, loads: &[At<'_>], scale: f64, of: fn(&ClassSummary) ->
     for (point, class) in loads {
         series.x.push(f64::from(class.outstanding));
         series.y.push(Some(of(class) * scale));
-        let interval = class.rate().interval.map(|interval| interval.scaled(scale));
-        series.band.push(interval.map(|Interval { low, high }| (low, high)));
+        series.band.push(class.rate().interval.map(|interval| interval.scaled(scale)));
         series.labels.push(load_name(point, class));
     }
     series

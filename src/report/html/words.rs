@@ -2,7 +2,7 @@
 //! beside them, and the answer that a page opens with.
 
 use super::page::{Answer, Block, Column, Headline, Section, Table, Tone};
-use crate::analyse::{Estimate, Interval};
+use crate::analyse::{Estimate, Limits};
 use crate::model::{Bytes, Finding, Nanos, Severity};
 use crate::report::{calibration, table};
 use std::fmt::Write;
@@ -52,9 +52,10 @@ pub(super) fn plus_minus(estimate: Estimate) -> String {
     }
 }
 
-/// `438 to 463 µs`.
-pub(super) fn from_to(interval: Option<Interval>) -> String {
-    let Some(Interval { low, high }) = interval else { return UNKNOWN.into() };
+/// `438 to 463 µs`; `at least 438 µs` where the upper end is not known.
+pub(super) fn from_to(interval: Option<Limits>) -> String {
+    let Some(Limits { low, high }) = interval else { return UNKNOWN.into() };
+    let Some(high) = high else { return format!("at least {}", time(low)) };
     let (low, high) = (time(low), time(high));
     let unit = |text: &str| text.split_once(' ').map_or_else(String::new, |(_, unit)| unit.to_string());
     let same = unit(&low) == unit(&high);
@@ -205,10 +206,13 @@ mod tests {
         let counts = [0.0, 7.25, 99.96, 999.6, 79_941.4, 1_234_567.0, -12_345.0].map(count);
         assert_eq!(counts, ["0", "7.2", "100", "1,000", "79,941", "1,234,567", "-12,345"]);
         assert_eq!([0.25, 102.4, 1234.5, 2e6].map(time), ["250 ns", "102 µs", "1.23 ms", "2.00 s"]);
-        let interval = |low, high| Some(Interval { low, high });
+        let interval = |low, high| Some(Limits { low, high: Some(high) });
         assert_eq!(from_to(interval(438.0, 463.0)), "438 to 463 µs");
         assert_eq!(from_to(interval(980.0, 1200.0)), "980 µs to 1.20 ms");
         assert_eq!(from_to(None), UNKNOWN);
+        let open = Some(Limits { low: 438.0, high: None });
+        assert_eq!(from_to(open), "at least 438 µs");
+        assert_eq!(time_between(Estimate { value: 1450.0, interval: open }), "1.45 ms (at least 438 µs)");
         let between = |interval| time_between(Estimate { value: 450.0, interval });
         assert_eq!(between(interval(438.0, 463.0)), "450 µs (438 to 463)");
         assert_eq!(between(interval(438.0, 1463.0)), "450 µs (438 µs to 1.46 ms)");

@@ -35,6 +35,9 @@ const ratio = () => window.devicePixelRatio || 1;
 const placeX = (u, value) => u.valToPos(value, 'x', true);
 const placeY = (u, value, scale) => u.valToPos(value, scale, true);
 
+/** An end of an interval; an upper one that is not known is beyond the top of the plot. */
+const placeEnd = (u, one, end, at) => (one[end][at] === null ? u.bbox.top : placeY(u, one[end][at], one.scale));
+
 /** Does something with the pen, kept inside the plot, or so far outside. */
 const inside = (u, work, room = 0) => {
   const { ctx: pen, bbox } = u;
@@ -120,14 +123,14 @@ const drawBand = (u, pen, one) => {
   let piece = [];
   const close = () => {
     if (piece.length > 1) {
-      const edge = (end) => piece.map((at) => [placeX(u, one.x[at]), placeY(u, one[end][at], one.scale)]);
+      const edge = (end) => piece.map((at) => [placeX(u, one.x[at]), placeEnd(u, one, end, at)]);
       pen.beginPath();
       polygon(pen, [...edge('high'), ...edge('low').reverse()]);
       pen.fill();
     }
     piece = [];
   };
-  one.x.forEach((_, at) => (one.low[at] === null || one.high[at] === null ? close() : piece.push(at)));
+  one.x.forEach((_, at) => (one.low[at] === null ? close() : piece.push(at)));
   close();
   pen.globalAlpha = 1;
 };
@@ -161,17 +164,14 @@ const drawWhiskers = (u, pen, one) => {
   pen.lineWidth = 1.2 * ratio();
   pen.beginPath();
   one.x.forEach((value, at) => {
-    if (one.low[at] === null || one.high[at] === null) return;
-    const [x, low, high] = [
-      placeX(u, value),
-      placeY(u, one.low[at], one.scale),
-      placeY(u, one.high[at], one.scale),
-    ];
+    if (one.low[at] === null) return;
+    const [x, low, high] = [placeX(u, value), placeEnd(u, one, 'low', at), placeEnd(u, one, 'high', at)];
     // One that is smaller than the marker says nothing.
     if (low - high < 7 * ratio()) return;
     pen.moveTo(x, low);
     pen.lineTo(x, high);
-    for (const y of [low, high]) {
+    // An interval without an upper end goes on, and has no tip there.
+    for (const y of one.high[at] === null ? [low] : [low, high]) {
       pen.moveTo(x - tip, y);
       pen.lineTo(x + tip, y);
     }

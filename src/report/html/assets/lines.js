@@ -231,8 +231,10 @@ const axesChart = (figure, data) => {
       const line = element('div', '', '', swatch(one), element('span', '', one.name));
       line.append(element('b', '', long(one.axis.unit, one.y[at])));
       const more = [];
-      if (one.low && one.low[at] !== null && one.high[at] !== null)
-        more.push(`${long(one.axis.unit, one.low[at])} to ${long(one.axis.unit, one.high[at])}`);
+      if (one.low && one.low[at] !== null) {
+        const low = long(one.axis.unit, one.low[at]);
+        more.push(one.high[at] === null ? `at least ${low}` : `${low} to ${long(one.axis.unit, one.high[at])}`);
+      }
       if (one.labels?.[at]) more.push(one.labels[at]);
       if (x !== head) more.push(`at ${long(axis.unit, x)}`);
       if (more.length) line.append(element('small', '', more.join(', ')));

@@ -1,6 +1,7 @@
 //! What a chart shows, twice: as data for the script that draws it, and as a table for who cannot see it.
 
 use super::unit;
+use crate::analyse::Limits;
 use crate::report::html::page::{Axis, Column, Heat, Lines, Mark, Plot, Series, Table, Unit};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -82,8 +83,8 @@ fn axis(axis: &Axis) -> Value {
 
 fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
     let unit = vertical(lines, series).unit;
-    let ends = |end: fn((f64, f64)) -> f64| -> Vec<Value> {
-        series.band.iter().map(|band| band.map_or(Value::Null, |band| number(unit, end(band)))).collect()
+    let ends = |end: fn(Limits) -> Option<f64>| -> Vec<Value> {
+        series.band.iter().map(|band| band.and_then(end).map_or(Value::Null, |end| number(unit, end))).collect()
     };
     let mut data = json!({
         "name": series.name,
@@ -101,8 +102,8 @@ fn series_data(lines: &Lines, series: &Series, x: usize) -> Value {
         data["colour"] = colour.into();
     }
     if !series.band.is_empty() {
-        data["low"] = ends(|(low, _)| low).into();
-        data["high"] = ends(|(_, high)| high).into();
+        data["low"] = ends(|band| Some(band.low)).into();
+        data["high"] = ends(|band| band.high).into();
     }
     if series.labels.iter().any(|label| !label.is_empty()) {
         data["labels"] = json!(series.labels);
@@ -187,8 +188,12 @@ fn cell(unit: Unit, series: &Series, at: f64) -> String {
     let Ok(index) = series.x.binary_search_by(|x| x.total_cmp(&at)) else { return String::new() };
     let Some(value) = series.y.get(index).copied().flatten() else { return String::new() };
     let mut text = unit::text(unit, value);
-    if let Some((low, high)) = series.band.get(index).copied().flatten() {
-        let _ = write!(text, " ({} to {})", unit::text(unit, low), unit::text(unit, high));
+    if let Some(Limits { low, high }) = series.band.get(index).copied().flatten() {
+        let low = unit::text(unit, low);
+        let _ = match high {
+            Some(high) => write!(text, " ({low} to {})", unit::text(unit, high)),
+            None => write!(text, " (at least {low})"),
+        };
     }
     if let Some(label) = series.labels.get(index).filter(|label| !label.is_empty()) {
         let _ = write!(text, ", {label}");
@@ -258,7 +263,7 @@ mod tests {
         let series = Series {
             x: vec![1.0, 2.0],
             y: vec![Some(100.0), None],
-            band: vec![Some((90.0, 1100.0)), None],
+            band: vec![Some(Limits { low: 90.0, high: Some(1100.0) }), None],
             labels: vec!["at depth 4".into(), String::new()],
             ..Series::default()
         };

@@ -1,9 +1,7 @@
 //! Passwords: never repeated, never sent to whom the user did not name, and never in clear without a word; and a
 //! terminal that shows again what is typed.
 
-mod common;
-
-use common::{Missing, Place, header, need, rigel, test, text, wait_until};
+use crate::common::{Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
 use rigel::model::{Dbms, SqlTarget, SqlWork, Tables, Target, WarmUp};
 use rigel::plan::{CurveRequest, Search, SqlStop, SqlTerms};
@@ -117,7 +115,7 @@ fn a_url_where_a_file_belongs_is_called_one() {
     }
 }
 
-/// A server that speaks as much of PostgreSQL's protocol as it takes to be given a password: it has no TLS, and asks
+/// A server that speaks as much of a database's protocol as it takes to be given a password: it has no TLS, and asks
 /// for a password in clear.
 struct Thief {
     port: u16,
