@@ -242,8 +242,9 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     };
     let scheme = scheme.rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme)).next();
     let (user, place) = rest.split_once('@').unwrap_or((rest, ""));
-    let host = place.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plain = !user.contains(['/', '?', '#']) && !place.contains('@');
+    // Without the port: what stands there may be a password in the wrong place.
+    let host = place.split([':', '/', '?', '#']).next().unwrap_or_default();
+    let is_plain = !user.contains(['/', '?', '#']) && !place.contains('@') && !host.starts_with('[');
     Cow::Owned(format!("{}://{}", scheme.unwrap_or_default(), if is_plain && !host.is_empty() { host } else { "…" }))
 }
 
@@ -483,7 +484,7 @@ mod tests {
     #[test]
     fn of_a_url_only_scheme_and_host_are_shown_and_of_other_text_all() {
         for (text, wanted) in [
-            ("oracle://ana:s3cret@h:1/d", "oracle://h:1"),
+            ("oracle://ana:s3cret@h:1/d", "oracle://h"),
             ("--target=oracle://ana:s3cret@h", "oracle://h"),
             ("oracle://ana:s3/cret@h", "oracle://…"),
             ("oracle://h/d?password=s3@cret", "oracle://…"),
