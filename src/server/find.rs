@@ -230,6 +230,7 @@ fn install_command(dbms: Dbms, release: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     #[test]
     fn versions_are_read_from_what_the_programs_print() {
