@@ -40,7 +40,7 @@ fn what_is_vendored_is_as_it_was_published() {
         ("LICENSE", "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd"),
     ] {
         let digest = Sha256::digest(read(&format!("src/report/html/assets/uplot/{name}")));
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         assert_eq!(found, published, "SHA-256 of {name}");
     }
 }

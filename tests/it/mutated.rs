@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Mutated journals of each sound one.
-const MUTATIONS: u64 = 600;
+const MUTATIONS: u64 = 60;
 
 /// All that can be said of a run, alone and beside the one it was made of.
 fn report(run: &Run, sound: &Run) {

@@ -1,10 +1,12 @@
 //! What Rigel writes and reads where others are hostile: links that another user planted under the name of a result,
 //! directories that others may write to, texts that drive a terminal, a spreadsheet or fio, and files without an end.
 
-use crate::common::{Missing, Place, entries, need, rigel, test, text, wait};
+use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use rigel::model::drives_a_terminal;
 use rigel::record::journal;
 use rigel::report::fio;
+use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -455,4 +457,21 @@ fn a_password_that_others_can_read_is_not_used() {
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     let words = said(&rigel(&place, line).output().unwrap());
     assert!(!words.contains("password file"), "{words}");
+}
+
+#[test]
+fn a_page_lets_a_browser_run_what_is_its_own_and_nothing_else() {
+    let page = rigel::report::html::render(&rigel::report::html::page::Page::default());
+    let policy = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").expect("a policy").1;
+    let policy = policy.split_once('"').unwrap().0;
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("script-src 'unsafe"), "{policy}");
+    let mut hashes = 0;
+    for (opening, closing) in [("<script>", "</script>"), ("<style>", "</style>")] {
+        for inside in page.split(opening).skip(1).map(|rest| rest.split_once(closing).unwrap().0) {
+            let hash = BASE64_STANDARD.encode(Sha256::digest(inside));
+            assert!(policy.contains(&format!("'sha256-{hash}'")), "{opening} is not in {policy}");
+            hashes += 1;
+        }
+    }
+    assert_eq!((hashes, policy.matches("'sha256-").count()), (3, 3), "{policy}");
 }

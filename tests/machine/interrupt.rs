@@ -6,7 +6,6 @@ use crate::common::{
 use rigel::model::Coordinates;
 use rigel::record::End;
 use rigel::record::journal::{self, Run};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
