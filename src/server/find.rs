@@ -283,7 +283,6 @@ mod tests {
 
     #[test]
     fn root_takes_no_program_that_another_user_could_have_put_there() {
-        use std::os::unix::fs::{PermissionsExt, chown, symlink};
         if !rustix::process::geteuid().is_root() {
             return;
         }
