@@ -463,6 +463,7 @@ fn drive(
     let mut now = room.clock.now();
     loop {
         let mut wake = leader.as_mut().map_or(now.plus(TICK), |leader| leader.tick(now));
+        learn_beginning(&mut measuring, lanes, stage);
         let end = stage.end();
         if now < end && now < again {
             wake = wake.min(end).min(again);
@@ -490,11 +491,9 @@ fn drive(
         now = room.clock.now();
         outstanding -= over.len();
         batch = if outstanding == 0 { (batch * 2).min(*BATCH.end()) } else { *BATCH.start() };
-        if !measuring && stage.from() != Nanos::MAX {
-            measuring = true;
-            lanes.iter_mut().for_each(|lane| lane.measure_from(stage.from()));
-        }
         let any_over = !over.is_empty();
+        // Again: the leading worker may have said so meanwhile.
+        learn_beginning(&mut measuring, lanes, stage);
         for Completion { slot, outcome } in over.drain(..) {
             failures = if outcome == Outcome::Done { 0 } else { failures + 1 };
             let flight = &table[usize::from(slot)];
@@ -505,6 +504,15 @@ fn drive(
         }
         stage.ended(now);
         lanes.iter_mut().for_each(Lane::report);
+    }
+}
+
+/// Tells the lanes when measuring began, as soon as that is known.
+#[inline]
+fn learn_beginning(measuring: &mut bool, lanes: &mut [Lane], stage: &Stage) {
+    if !*measuring && stage.from() != Nanos::MAX {
+        *measuring = true;
+        lanes.iter_mut().for_each(|lane| lane.measure_from(stage.from()));
     }
 }
 

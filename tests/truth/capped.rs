@@ -1,17 +1,9 @@
-//! A device whose rate the kernel caps, and the kernel's count of what it did. The benchmark `against_fio` includes it.
+//! A cap of the kernel's on the rate of a device. The benchmark `against_fio` includes it.
 
 use super::common::Missing;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Reads that a block device has done since it is there, by the kernel's own count. A read that the kernel put together
-/// with another one counts as well.
-pub(crate) fn reads_done(device: &Path) -> u64 {
-    let name = device.file_name().unwrap().to_string_lossy();
-    let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
-    stat.split_whitespace().take(2).map(|field| field.parse::<u64>().unwrap()).sum()
-}
 
 /// A control group of this process, whose threads are capped on some devices; removed at the end.
 pub(crate) struct Group {
