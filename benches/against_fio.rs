@@ -1,6 +1,6 @@
 //! Rigel and fio side by side: the same file, size and depth, direct I/O, in one session, interleaved.
 //!
-//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [--seconds 5] [--rounds 5]
+//!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [truth] [--seconds 5] [--rounds 5]
 //!                                        [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
 //! Goes in: the parts to run, all of them if none is named. Comes out: tables in Markdown for docs/performance.md,
@@ -9,6 +9,7 @@
 //! It judges nothing: whether a goal is met is for the reader of the table.
 
 mod common;
+mod truth;
 
 use common::{Folder, Settings};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-const PARTS: [&str; 4] = ["cpu", "disk", "null", "memory"];
+const PARTS: [&str; 5] = ["cpu", "disk", "null", "memory", "truth"];
 /// Names the kernel developers' own test program, `t/io_uring` of fio's sources, which no package has.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
 /// Of the kernel's counters of CPU time in /proc; the same on every Linux that runs on x86-64.
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
                 "cpu" => cpu(&settings, &folder)?,
                 "disk" => disk(&settings, &folder)?,
                 "null" => null(&settings, &folder),
-                _ => memory(&settings, &folder)?,
+                "memory" => memory(&settings, &folder)?,
+                _ => truth::tables(&settings, &folder)?,
             }
         }
         Ok(())

@@ -1,0 +1,285 @@
+//! The part `truth`: how close what is measured comes to what is known.
+//!
+//! The same devices as in tests/truth, which asserts the bounds that hold on any machine. Here the distance itself is
+//! shown, measured and witnessed side by side in one run, with the range over the rounds. Device and Rigel run before
+//! everything else on the machine, where that is allowed.
+
+#[path = "../../tests/truth/capped.rs"]
+mod capped;
+#[path = "../../tests/common/mod.rs"]
+mod common;
+#[path = "../../tests/truth/device.rs"]
+mod device;
+#[path = "../../tests/truth/points.rs"]
+mod points;
+
+use crate::common::{Folder, Settings};
+use capped::Group;
+use common::{Loop, Missing, need, scratch_file, text, wait};
+use device::{Behaviour, Device, Served, at_once};
+use points::{ENGINES, LENGTH, engine, measure, reads};
+use rigel::model::{Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
+use rigel::plan::CalibrateRequest;
+use rigel::record::PointRecord;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SIZE: u64 = 64 * MIB;
+/// Calibrations of which the spread is shown.
+const CALIBRATIONS: usize = 10;
+
+/// The tables of this part.
+pub(crate) fn tables(settings: &Settings, folder: &Folder) -> Result<(), String> {
+    // A thread of its own: its priority and its control group stay with it.
+    std::thread::scope(|scope| {
+        let all = || {
+            schedule("--fifo", 2);
+            times(settings, folder)?;
+            beside_fio(settings, folder)?;
+            cap(settings)
+        };
+        scope.spawn(all).join().expect("measuring does not panic")
+    })
+    .map_err(|Missing(why)| why)
+}
+
+/// A figure over the rounds: the median, and the range.
+struct Rounds(Vec<f64>);
+
+impl Rounds {
+    fn shown(mut self, digits: usize) -> String {
+        self.0.sort_by(f64::total_cmp);
+        let [Some(least), Some(middle), Some(most)] =
+            [0, self.0.len() / 2, self.0.len().wrapping_sub(1)].map(|at| self.0.get(at))
+        else {
+            return "–".into();
+        };
+        format!("{middle:.digits$} ({least:.digits$} to {most:.digits$})")
+    }
+}
+
+/// Quantiles and rate of one run, by one of those who saw it.
+#[derive(Clone, Copy)]
+struct Seen {
+    p50_us: f64,
+    p99_us: f64,
+    rate: f64,
+}
+
+impl Seen {
+    fn by_device(log: &[Served]) -> Self {
+        let mut took: Vec<f64> = log.iter().map(|read| (read.went - read.came).as_secs_f64() * 1e6).collect();
+        took.sort_by(f64::total_cmp);
+        let quantile =
+            |percent: usize| took.get((took.len() * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(f64::NAN);
+        let first = log.iter().map(|read| read.came).min();
+        let last = log.iter().map(|read| read.went).max();
+        let span = first.zip(last).map_or(f64::NAN, |(first, last)| (last - first).as_secs_f64());
+        Self { p50_us: quantile(50), p99_us: quantile(99), rate: log.len() as f64 / span }
+    }
+
+    fn by_rigel(record: &PointRecord) -> Self {
+        let total = record.streams[0].total();
+        let quantile = |q| total.response.histogram.quantile(q).map_or(f64::NAN, |band| band.middle() / 1e3);
+        Self { p50_us: quantile(0.5), p99_us: quantile(0.99), rate: total.done as f64 / record.measured.as_secs_f64() }
+    }
+}
+
+/// Puts the calling thread, and those that it starts, under a policy of the kernel's scheduler. Where that is not
+/// allowed, it is left as it is.
+fn schedule(policy: &str, priority: u32) {
+    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let _ = need("chrt", &[policy, "--pid", &priority.to_string(), &thread]);
+}
+
+fn mount(folder: &Folder, behaviour: Behaviour) -> Result<Device, Missing> {
+    // Its threads take after the one that starts them: they come after Rigel's.
+    let device = std::thread::scope(|scope| {
+        let start = || {
+            schedule("--fifo", 1);
+            Device::mount(&folder.0, SIZE, behaviour)
+        };
+        scope.spawn(start).join().expect("mounting does not panic")
+    });
+    // Each thread of the crate first clears 16 MiB for itself.
+    wait(200);
+    device.map_err(|error| Missing(error.to_string()))
+}
+
+fn heading(settings: &Settings, what: &str) {
+    println!("\n### {what}\n\nMedian and range of {} rounds of {} s.\n", settings.rounds, settings.seconds);
+}
+
+/// Runs `body`, with the CPUs kept from falling asleep if `awake`, by threads that run when nothing else does.
+fn with_cpus<T>(awake: bool, body: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(!awake);
+    std::thread::scope(|scope| {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..cpus {
+            scope.spawn(|| {
+                schedule("--idle", 0);
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        wait(50);
+        let result = body();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Times and rates of a device that takes 500 us, and 5 ms for one read in 50, and serves four at once.
+fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
+    let behaviour = Behaviour { slow: (50, Duration::from_millis(5)), ..Behaviour::fixed(Duration::from_micros(500)) };
+    let mean = (49.0 * 500e-6 + 5e-3) / 50.0;
+    heading(settings, "Measured beside the device's own log: 500 µs, one read in 50 takes 5 ms, four served at once");
+    println!(
+        "| engine | outstanding | CPUs | p50: device µs | measured − device µs | measured ÷ device | p99 ÷ | IOPS ÷ device's | IOPS ÷ programmed | served at once |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for name in ENGINES {
+        for depth in [1, 4, 8] {
+            for (awake, cpus) in [(false, "may sleep"), (true, "kept awake")] {
+                let mut columns: [Vec<f64>; 6] = Default::default();
+                let mut most = 0;
+                for _ in 0..settings.rounds {
+                    let device = mount(folder, behaviour)?;
+                    let (record, log) = with_cpus(awake, || point(&device, name, depth, settings.seconds));
+                    let (ours, theirs) = (Seen::by_rigel(&record), Seen::by_device(&log));
+                    let programmed = f64::from(depth.min(4)) / mean;
+                    let figures = [
+                        theirs.p50_us,
+                        ours.p50_us - theirs.p50_us,
+                        ours.p50_us / theirs.p50_us,
+                        ours.p99_us / theirs.p99_us,
+                        ours.rate / theirs.rate,
+                        ours.rate / programmed,
+                    ];
+                    columns.iter_mut().zip(figures).for_each(|(column, figure)| column.push(figure));
+                    most = most.max(at_once(&log));
+                }
+                let shown: Vec<String> = columns
+                    .into_iter()
+                    .zip([1, 1, 3, 3, 4, 3])
+                    .map(|(column, digits)| Rounds(column).shown(digits))
+                    .collect();
+                println!("| {name} | {depth} | {cpus} | {} | {most} |", shown.join(" | "));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One point on a device, and the device's log of it.
+fn point(device: &Device, name: &str, depth: u32, seconds: u32) -> (PointRecord, Vec<Served>) {
+    let engine = engine(name, std::slice::from_ref(&device.path), Layout::Concat, LENGTH, depth);
+    let until = Until::Elapsed(Nanos::from_secs(seconds.into()));
+    device.take();
+    let record = measure(engine.as_ref(), &reads(Pattern::Uniform, LENGTH, depth, WarmUp::NONE, until));
+    (record, device.take())
+}
+
+/// fio and Rigel in turn on a device of which the time is long beside what a program adds.
+fn beside_fio(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
+    heading(settings, "Rigel beside fio: 10 ms, one read in 33 takes 30 ms, four served at once");
+    println!("| outstanding | IOPS: rigel ÷ fio | p50 ÷ | p99 ÷ | fio's p50 ÷ device's | rigel's p50 ÷ device's |");
+    println!("|---|---|---|---|---|---|");
+    let behaviour = Behaviour { slow: (33, Duration::from_millis(30)), ..Behaviour::fixed(Duration::from_millis(10)) };
+    for depth in [1, 2, 4] {
+        let mut columns: [Vec<f64>; 5] = Default::default();
+        let device = mount(folder, behaviour)?;
+        for _ in 0..settings.rounds {
+            let (record, log) = point(&device, "uring", depth, settings.seconds);
+            let (ours, witnessed) = (Seen::by_rigel(&record), Seen::by_device(&log));
+            let (theirs, seen) = (fio(&device, depth, settings.seconds)?, Seen::by_device(&device.take()));
+            let figures = [
+                ours.rate / theirs.rate,
+                ours.p50_us / theirs.p50_us,
+                ours.p99_us / theirs.p99_us,
+                theirs.p50_us / seen.p50_us,
+                ours.p50_us / witnessed.p50_us,
+            ];
+            columns.iter_mut().zip(figures).for_each(|(column, figure)| column.push(figure));
+        }
+        let shown: Vec<String> = columns.into_iter().map(|column| Rounds(column).shown(3)).collect();
+        println!("| {depth} | {} |", shown.join(" | "));
+    }
+    Ok(())
+}
+
+/// The same job by fio.
+fn fio(device: &Device, depth: u32, seconds: u32) -> Result<Seen, Missing> {
+    let line = format!(
+        "--name=bench --filename={} --readonly --direct=1 --rw=randread --bs={LENGTH} --ioengine=io_uring --iodepth={depth} \
+         --lat_percentiles=1 --clat_percentiles=0 --time_based --runtime={seconds} --norandommap=1 --output-format=json",
+        text(&device.path)
+    );
+    let output = need("fio", &line.split_whitespace().collect::<Vec<_>>())?;
+    let json: Option<Value> = output.find('{').and_then(|at| serde_json::from_str(&output[at..]).ok());
+    let json = json.ok_or(Missing("fio's answer was not understood".into()))?;
+    let read = &json["jobs"][0]["read"];
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let percentile = |name: &str| number(&read["lat_ns"]["percentile"][name]) / 1e3;
+    Ok(Seen { p50_us: percentile("50.000000"), p99_us: percentile("99.000000"), rate: number(&read["iops"]) })
+}
+
+/// Rates under a cap of the kernel's, and calibrations of it.
+fn cap(settings: &Settings) -> Result<(), Missing> {
+    let file = scratch_file("bench-truth", 32 * MIB);
+    let group = Group::new()?;
+    group.enter()?;
+    heading(settings, "Under a cap of the kernel's: loop devices of a cached file");
+    println!("| engine | cap, reads a second | IOPS ÷ cap |\n|---|---|---|");
+    for name in ENGINES {
+        for cap in [500, 2000] {
+            let mut to_cap = Vec::new();
+            for _ in 0..settings.rounds {
+                let device = Loop::new(&file.path)?;
+                group.cap(&device.0, cap)?;
+                let engine = engine(name, std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 16);
+                // The opening burst is over by then.
+                let warm_up = WarmUp { least: Nanos::from_millis(1500), most: Nanos::from_millis(1500) };
+                let until = Until::Elapsed(Nanos::from_secs(settings.seconds.into()));
+                let record = measure(engine.as_ref(), &reads(Pattern::Uniform, LENGTH, 16, warm_up, until));
+                to_cap.push(Seen::by_rigel(&record).rate / f64::from(cap));
+            }
+            println!("| {name} | {cap} | {} |", Rounds(to_cap).shown(4));
+        }
+    }
+    calibrations(&group, &file.path)
+}
+
+/// The depths of ten calibrations of one cap, at the same time: each spends it on waiting.
+fn calibrations(group: &Group, file: &std::path::Path) -> Result<(), Missing> {
+    const CAP: u32 = 2000;
+    let devices = (0..CALIBRATIONS).map(|_| Loop::new(file)).collect::<Result<Vec<_>, _>>()?;
+    let search = |device: &Loop| {
+        group.enter()?;
+        group.cap(&device.0, CAP)?;
+        let engine = engine("uring", std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 256);
+        let request = CalibrateRequest { point_most: Nanos::from_secs(20), ..CalibrateRequest::DEFAULT };
+        let found = common::calibrate(engine.as_ref(), &request, 5, |point| point.coordinates.step == Step::Depth);
+        Ok((found.maximum.map_or(f64::NAN, |maximum| maximum.iops.value), found.curve.cap.is_some()))
+    };
+    let found: Vec<(f64, bool)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = devices.iter().map(|device| scope.spawn(move || search(device))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a calibration comes to its end"))
+            .collect::<Result<_, _>>()
+    })?;
+    let maxima = || found.iter().map(|(iops, _)| *iops);
+    let (least, most) = maxima().fold((f64::MAX, 0.0f64), |(low, high), iops| (low.min(iops), high.max(iops)));
+    println!(
+        "\nTen calibrations of a cap of {CAP} reads a second, at the same time: from {least:.0} to {most:.0} IOPS,"
+    );
+    println!(
+        "greatest ÷ least {:.4}; {} of them name a cap.",
+        most / least,
+        found.iter().filter(|(_, named)| *named).count()
+    );
+    Ok(())
+}
