@@ -284,3 +284,13 @@ fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for
     let total = small(&record).total();
     assert_close((total.done + total.failures()) as f64, 8e5, 0.001, "operations in ten seconds");
 }
+
+#[test]
+fn every_operation_of_an_open_loop_has_a_delay_and_those_of_the_first_turn_too() {
+    // On the machine's time a worker's first turn comes later than the point begins: much is due by then at this rate.
+    let mut point = open(1e7, Arrivals::Uniform, 64, 1);
+    point.until = Until::Ops(1000);
+    let record = run(&Null::new(Clock::real(), 1 << 30), &point);
+    let stream = small(&record);
+    assert_eq!((stream.total().done, stream.delay.as_ref().unwrap().histogram.count()), (1000, 1000));
+}
