@@ -1,7 +1,7 @@
 //! The look before a run: what the target is, what the host is doing, and what is doubtful about measuring here.
 //!
-//! Goes in: the open members of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or the
-//! reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
+//! Goes in: the open members of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or
+//! the reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
 //! then is done for others. It writes nothing and reads no data; [`writing`], for `rigel check`, has the guard read
 //! both ends. `rigel check` prints it; every run makes it and records it.
 
@@ -72,8 +72,8 @@ pub fn look(request: &Request) -> Result<Look, Error> {
     Ok(Look { host, target, before, after, findings })
 }
 
-/// What stands against writing to each of `members`, whatever is said: for `rigel check`, which asks on nobody's behalf.
-/// Looks through every process for open files, which takes seconds where there are thousands.
+/// What stands against writing to each of `members`, whatever is said: for `rigel check`, which asks on nobody's
+/// behalf. Looks through every process for open files, which takes seconds where there are thousands.
 #[must_use]
 pub fn writing(members: &[Opened]) -> Vec<Finding> {
     let refused = |member: &Opened| {

@@ -2,8 +2,8 @@
 //!
 //! Goes in: the headers of runs. Comes out: every condition that is not the same in all, with which figures are then of
 //! different work and are not compared. Another target is a condition like others, and the first that is shown: to
-//! compare two storage systems is what comparing is for. What differs from run to run without a meaning (clock time, seed, file names of the
-//! journal) is no condition.
+//! compare two storage systems is what comparing is for. What differs from run to run without a meaning (clock time,
+//! seed, file names of the journal) is no condition.
 
 use super::compare::Subject;
 use crate::model::{BlockDevice, VolumeMember};

@@ -35,13 +35,13 @@ pub struct Quantile {
     pub q: f64,
     /// The bucket that holds the exact quantile of what was measured.
     pub band: Band,
-    /// With 95 % confidence, to the outer edges of its buckets. The upper end is not known where it would lie above
-    /// the greatest value measured, where fewer than five independent values lie beyond the quantile, or where they come
-    /// in bunches, spread over fewer than fifteen windows. No limits at all with fewer than
+    /// With 95 % confidence, to the outer edges of its buckets. The upper end is not known where it would lie above the
+    /// greatest value measured, where fewer than five independent values lie beyond the quantile, or where they come in
+    /// bunches, spread over fewer than fifteen windows. No limits at all with fewer than
     /// [`BATCHES_MIN`](super::BATCHES_MIN) windows, without an independent value beyond the quantile, or where even the
-    /// greatest value measured lies below the true quantile with a chance of over 2.5 %, as in fewer than
-    /// 3.7 / (1 - `q`) operations; likewise the least. Nor are there any where windows differ so much that nothing above
-    /// the least value can be told.
+    /// greatest value measured lies below the true quantile with a chance of over 2.5 %, as in fewer than 3.7 / (1 -
+    /// `q`) operations; likewise the least. Nor are there any where windows differ so much that nothing above the least
+    /// value can be told.
     pub interval: Option<Limits>,
 }
 
@@ -126,8 +126,8 @@ fn parts(window: &Histogram, band: Band) -> [f64; 3] {
 }
 
 /// Whether throughput and median latency are known to within `precision` of their values (0.02 for 2 %), each by half
-/// the width of its 95 % interval; a median whose upper end is not known is not precise. For a running measurement to ask
-/// after every window, with all of them so far: `counts` of operations done, and their latencies. Buckets are up to
+/// the width of its 95 % interval; a median whose upper end is not known is not precise. For a running measurement to
+/// ask after every window, with all of them so far: `counts` of operations done, and their latencies. Buckets are up to
 /// 0.78 % wide, so that a `precision` under 1 % is seldom reached by the median.
 ///
 /// Who stops the moment an interval happens to be narrow stops too soon: in short series narrow intervals come from

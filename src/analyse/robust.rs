@@ -29,8 +29,8 @@ pub(super) fn spread(values: &[f64]) -> f64 {
     MAD_TO_DEVIATION * median(&distances).unwrap_or(0.0)
 }
 
-/// The deviation of independent noise, told from the median difference of neighbours, so that levels, slopes and steps do
-/// not count, nor a few values that are far off. Where most neighbours are equal, a quarter of the root of the mean
+/// The deviation of independent noise, told from the median difference of neighbours, so that levels, slopes and steps
+/// do not count, nor a few values that are far off. Where most neighbours are equal, a quarter of the root of the mean
 /// square of all differences but the greatest twentieth stands in.
 pub(super) fn spread_of_differences(values: &[f64]) -> f64 {
     let mut differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();

@@ -388,8 +388,8 @@ note    write-cache: nvme0n1 has a write-back cache: a write is done when it is 
         commit when it is flushed
 note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counters can say fewer
         I/Os than were made
-note    locked-memory: 8 MiB of memory may be locked: buffers may not be registered with io_uring,
-        except by root
+note    locked-memory: this user may lock only 8 MiB of memory: io_uring may have to do without
+        registered buffers
         cure: ulimit -l unlimited
 A run here would not measure the storage: 1 reason to refuse it and 0 doubts, the first is holes.
 ";

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Compares runs: each figure's ratio to the first run's, its interval, and whether it is a difference
 ///
 /// Conditions that differ are named first, the target before all others. Figures of another size of I/O are left out;
-/// runs of another workload are refused, as all their figures are of different work. Soaks and imported series are compared by their medians over
-/// rounds.
+/// runs of another workload are refused, as all their figures are of different work. Soaks and imported series are
+/// compared by their medians over rounds.
 #[derive(Debug, Args)]
 #[command(
     after_help = "--fail-if-slower fails only on what is certain: with 95 % confidence, over all headline figures \

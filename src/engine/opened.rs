@@ -1,8 +1,8 @@
 //! A target that was opened once.
 //!
 //! Goes in: a path. Comes out: a descriptor to read by, and what tells the file or device from others. Whatever is
-//! asked later is asked of this descriptor, and it is opened for measuring through it. The path is walked a single time,
-//! so that nobody can have one file judged and another one written by exchanging a link or a directory meanwhile.
+//! asked later is asked of this descriptor, and it is opened for measuring through it. The path is walked a single
+//! time, so that nobody can have one file judged and another one written by exchanging a link or a directory meanwhile.
 
 use crate::model::{Error, FileKind};
 use rustix::fs::{CWD, Mode, OFlags};

@@ -173,6 +173,11 @@ pub(super) fn knee(curve: &CurveFacts) -> String {
     text
 }
 
+/// At the right of so many columns, which may be more than a format can count.
+fn right(text: &str, width: usize) -> String {
+    " ".repeat(width - text.len()) + text
+}
+
 /// `± 1.2 %`, or that it is not known.
 #[must_use]
 pub fn plus_minus(estimate: Estimate) -> String {
@@ -251,9 +256,9 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
         let cells = columns.iter().map(|(name, value)| {
             let width = name.len().max(value.len());
             match part {
-                0 => format!("{name:>width$}"),
+                0 => right(name, width),
                 1 => "-".repeat(width),
-                _ => format!("{value:>width$}"),
+                _ => right(value, width),
             }
         });
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join(" "));

@@ -429,13 +429,6 @@ mod tests {
     }
 
     #[test]
-    fn what_drives_a_terminal_is_spelled_out() {
-        let run = run(&[("f\u{1b}[2J.csv", "time,r\u{1b}[31med/s\n2026-03-01T00:00,5\n2026-03-01T01:00,6\n")]);
-        let said = text(&run).unwrap();
-        assert!(said.contains("r\\u{1b}[31med/s") && !said.contains('\u{1b}'), "{said}");
-    }
-
-    #[test]
     fn json_has_what_was_imported() {
         let report: serde_json::Value = serde_json::from_str(&data::json(&series())).unwrap();
         assert_eq!(report["imported"][0]["series"][0]["samples"][0]["value"], 6272.0);

@@ -146,7 +146,8 @@ fn it_reads_as_it_should() {
     common::golden("compare/three.txt", &text);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
     assert_eq!(json["figures"][0]["changes"][1]["judgement"], "worse");
-    assert_eq!(json["conditions"][0]["run"], 1);
+    // Sizes of the models first: what was measured.
+    assert_eq!((&json["conditions"][0]["name"], &json["conditions"][0]["run"]), (&"target".into(), &2.into()));
 }
 
 #[test]

@@ -127,12 +127,13 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
         }
 
         let place = Place::new("live-error");
-        let session = Session::start(&place, "TERM=xterm", "curve missing --live --out none")?;
+        place.file("empty", 0);
+        let session = Session::start(&place, "TERM=xterm", "curve empty --live --out none")?;
         let shown = session.end();
         given_back(&shown);
         // What is wrong is said on the terminal as it was.
         let after = shown.split(LEAVE).nth(1).unwrap();
-        assert!(after.contains("status 2") && after.contains("'missing' does not exist"), "{shown}");
+        assert!(after.contains("status 2") && after.contains("'empty' is empty"), "{shown}");
         Ok(())
     });
 }

@@ -113,8 +113,8 @@ fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
     marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
 }
 
-/// The line of the loads each of which gave more than all before it, and as fainter points those that did not, which are
-/// mostly beyond the knee: a line back and forth through them would show what is not there.
+/// The line of the loads each of which gave more than all before it, and as fainter points those that did not, which
+/// are mostly beyond the knee: a line back and forth through them would show what is not there.
 fn latency_series(
     group: &Group<'_>,
     (quantile, colour): (&str, u8),
