@@ -178,7 +178,13 @@ impl Bench {
                 return Self::without_files(request, Box::new(engine), plan, Finding::note("null", note));
             }
         };
-        Self::on_files(request, members, layout, scratch, plan)
+        let small = match (request.target, &scratch) {
+            (Target::Scratch { bytes: None, .. }, Some(scratch)) => scratch.smaller_than_usual(),
+            _ => None,
+        };
+        let mut bench = Self::on_files(request, members, layout, scratch, plan)?;
+        bench.findings.extend(small);
+        Ok(bench)
     }
 
     fn on_files(

@@ -14,7 +14,7 @@ use super::rounds::{Round, RoundEnd};
 use super::series_figures::{SeriesFigures, series_figures};
 use super::statistics::{Interval, t_quantile};
 use super::verdict::{troubles, verdict};
-use crate::model::{Finding, Moment, Objective};
+use crate::model::{Finding, Moment, Objective, Resolution};
 use serde::Serialize;
 
 /// The share of a change's size by which the medians on both sides of it must differ.
@@ -42,6 +42,9 @@ pub struct Predictability {
     pub word: Word,
     /// The verdict in a sentence or two.
     pub verdict: String,
+    /// To what moments in it are told.
+    #[serde(skip)]
+    pub resolution: Resolution,
     /// What the verdict goes by: response time of an open load, where it is known, else throughput.
     pub judged_by: Quantity,
     /// What went wrong so often that no figure of the other rounds makes up for it: rounds without a figure, failed
@@ -240,6 +243,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     let mut found = Predictability {
         word: Word::TooFew,
         verdict: String::new(),
+        resolution: resolution(rounds),
         judged_by: if tells { Quantity::P99Us } else { Quantity::Rate },
         troubles: Vec::new(),
         rounds: counts(rounds, counting.len(), terms.planned),
@@ -261,6 +265,12 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     found.troubles = troubles(rounds, &counting, &found.rounds);
     (found.word, found.verdict) = verdict(&found, &counting);
     found
+}
+
+/// That of the usual distance from one round to the next.
+fn resolution(rounds: &[Round]) -> Resolution {
+    let distances = rounds.windows(2).map(|two| two[1].begin.since(two[0].begin) as f64);
+    median(&distances.collect::<Vec<_>>()).map_or(Resolution::Minutes, Resolution::of_steps)
 }
 
 /// A figure that is one. A rate of 0 is: the storage did nothing.

@@ -5,7 +5,7 @@ use super::episodes::Episode;
 use super::predictability::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, Word};
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
-use crate::model::Nanos;
+use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
 /// Variation beyond which rounds without a pattern are erratic.
@@ -86,7 +86,7 @@ fn told_first(found: &Predictability, text: String) -> String {
 fn judged(found: &Predictability, took: &str) -> (Word, String) {
     let worst = found.episodes.iter().max_by(|a, b| a.lost().total_cmp(&b.lost()));
     if let Some(worst) = worst {
-        return (Word::Slowed, slowed(worst, found.episodes.len() - 1));
+        return (Word::Slowed, slowed(worst, found.episodes.len() - 1, found.resolution));
     }
     let main = found.judged_by;
     let other = if main == Quantity::Rate { Quantity::P99Us } else { Quantity::Rate };
@@ -125,21 +125,22 @@ fn judged(found: &Predictability, took: &str) -> (Word, String) {
 }
 
 /// The worst of the slowdowns, and how many there were besides.
-fn slowed(worst: &Episode, others: usize) -> String {
+fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
     let others = match others {
         0 => String::new(),
         1 => " It slowed down once more.".into(),
         more => format!(" It slowed down {more} more times."),
     };
-    let end = worst.end.map_or("not back when the series ended".into(), |end| format!("back on {}", end.short()));
+    let end =
+        worst.end.map_or("not back when the series ended".into(), |end| format!("back on {}", end.shown(resolution)));
     format!(
         "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} a second: slow from {}, worst on {}, {end}.\
          {others}",
         worst.lost() * 100.0,
         worst.usual,
         worst.worst_rate,
-        worst.begin.short(),
-        worst.worst.short(),
+        worst.begin.shown(resolution),
+        worst.worst.shown(resolution),
     )
 }
 
@@ -158,7 +159,10 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
         return Some(Shape { word: Word::Stepped, text });
     }
     if let Some(change) = greatest(found, of, least) {
-        return Some(Shape { word: Word::Stepped, text: format!("{}.{}", sentence(change), more(found, of)) });
+        return Some(Shape {
+            word: Word::Stepped,
+            text: format!("{}.{}", sentence(change, found.resolution), more(found, of)),
+        });
     }
     if let Some(trend) = found.trends.iter().find(|trend| trend.of == of && trend.factor.ln().abs() >= least) {
         let way = if trend.factor < 1.0 { "falls" } else { "rises" };
@@ -223,12 +227,12 @@ fn more(found: &Predictability, of: Quantity) -> String {
 }
 
 /// `throughput fell by 30.1 % on 2016-04-23 19:17`.
-fn sentence(change: &ChangePoint) -> String {
+fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
     let way = if change.factor < 1.0 { "fell" } else { "rose" };
     let by = percent((change.factor - 1.0).abs());
     let when = match change.until {
-        Some(until) => format!("from {} to {}", change.at.short(), until.short()),
-        None => format!("on {}", change.at.short()),
+        Some(until) => format!("from {} to {}", change.at.shown(resolution), until.shown(resolution)),
+        None => format!("on {}", change.at.shown(resolution)),
     };
     format!("{} {way} by {by} {when}", change.of.name())
 }

@@ -8,7 +8,7 @@ use super::buffers::Buffers;
 use super::guard::{self, Permit};
 use super::opened::{Opened, by_number};
 use crate::clock;
-use crate::model::{Bytes, Error, FileKind, GIB, MIB};
+use crate::model::{Bytes, Error, FileKind, Finding, GIB, MIB};
 use crate::workload::content;
 use crate::workload::rng::Rng;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
@@ -99,6 +99,19 @@ impl Scratch {
     #[must_use]
     pub fn display_name(&self) -> &str {
         &self.name
+    }
+
+    /// A note where the free space made the file smaller than one without an asked size usually is.
+    #[must_use]
+    pub fn smaller_than_usual(&self) -> Option<Finding> {
+        (self.bytes.0 < BYTES_DEFAULT).then(|| {
+            let what = format!(
+                "the scratch file has {} instead of {}, as little space is free: a cache may hold more of it",
+                self.bytes,
+                Bytes(BYTES_DEFAULT)
+            );
+            Finding::note("small-scratch", what)
+        })
     }
 }
 

@@ -80,9 +80,37 @@ impl Moment {
         self.local().strftime("%Y-%m-%d %H:%M").to_string()
     }
 
+    /// The same to a resolution: `2016-04-23 10:17:05`.
+    #[must_use]
+    pub fn shown(self, resolution: Resolution) -> String {
+        match resolution {
+            Resolution::Minutes => self.short(),
+            Resolution::Seconds => self.local().strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        }
+    }
+
     fn local(self) -> Zoned {
         let offset = Offset::from_seconds(self.offset).unwrap_or(Offset::UTC);
         Timestamp::from_second(self.seconds).unwrap_or_default().to_zoned(TimeZone::fixed(offset))
+    }
+}
+
+/// To what moments are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Resolution {
+    /// To the minute.
+    #[default]
+    Minutes,
+    /// To the second, where several of them fall into some minutes.
+    Seconds,
+}
+
+impl Resolution {
+    /// That of things which follow each other after so many seconds.
+    #[must_use]
+    pub fn of_steps(seconds: f64) -> Self {
+        const MINUTES: f64 = 300.0;
+        if seconds < MINUTES { Self::Seconds } else { Self::Minutes }
     }
 }
 
@@ -179,6 +207,8 @@ mod tests {
         assert_eq!(there.since(moment("2016-04-23T10:17:05Z")), -19_800);
         assert_eq!((there.second_of_day(), there.time().as_str()), (10 * 3600 + 17 * 60 + 5, "10:17"));
         assert_eq!(moment("2016-04-23T10:17:05-0500").plus_seconds(86_400).short(), "2016-04-24 10:17");
+        assert_eq!(there.shown(Resolution::of_steps(60.0)), "2016-04-23 10:17:05");
+        assert_eq!(there.shown(Resolution::of_steps(900.0)), "2016-04-23 10:17");
         for wrong in ["", "yesterday", "23.4.2016", "2016-13-01T00:00", "2016-04-23T10:17+2:00x", "10:17"] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }

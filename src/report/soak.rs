@@ -10,7 +10,7 @@ use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
     SeriesFigures, median,
 };
-use crate::model::{Finding, Moment, Nanos, Target};
+use crate::model::{Finding, Moment, Nanos, Resolution, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ pub(super) fn series(result: &SoakResult) -> String {
     let found = &result.found;
     let mut text = wrapped(&found.verdict, 0);
     text.push_str(&figures(found));
-    text.push_str(&timeline(&result.rounds));
+    text.push_str(&timeline(&result.rounds, found.resolution));
     text.push_str(&what_changed(found));
     text.push_str(&objectives(found));
     text.push_str(&rounds(found));
@@ -118,8 +118,9 @@ fn heading(header: &Header, result: &SoakResult) -> String {
     };
     let counts = &result.found.rounds;
     let of = counts.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+    let to = result.found.resolution;
     let span = match (result.rounds.first(), result.rounds.last()) {
-        (Some(first), Some(last)) => format!(", {} to {}", first.begin.short(), last.finish().short()),
+        (Some(first), Some(last)) => format!(", {} to {}", first.begin.shown(to), last.finish().shown(to)),
         _ => String::new(),
     };
     let rounds = result.rounds.len();
@@ -166,7 +167,7 @@ fn figures(found: &Predictability) -> String {
     for (name, figures) in rows {
         let Some(figures) = figures else { continue };
         let show = if name == "throughput" { rate_of } else { time };
-        let _ = writeln!(text, "{}", figures_row(name, figures, show));
+        let _ = writeln!(text, "{}", figures_row(name, figures, show, found.resolution));
     }
     let hour = |name: &str, figures: &SeriesFigures, show: fn(f64) -> String, worst: bool| {
         let hour = if worst { figures.least_hour } else { figures.greatest_hour }?;
@@ -174,7 +175,7 @@ fn figures(found: &Predictability) -> String {
         Some(format!(
             "{name:<17} {} on average, {share:.0} % of the median, from {}\n",
             show(hour.value),
-            hour.begin.short()
+            hour.begin.shown(found.resolution)
         ))
     };
     let worst = found.rate.as_ref().and_then(|figures| hour("worst hour", figures, rate_of, true));
@@ -182,10 +183,10 @@ fn figures(found: &Predictability) -> String {
     text + &worst.unwrap_or_default() + &slowest.unwrap_or_default()
 }
 
-fn figures_row(name: &str, figures: &SeriesFigures, show: fn(f64) -> String) -> String {
+fn figures_row(name: &str, figures: &SeriesFigures, show: fn(f64) -> String, to: Resolution) -> String {
     let varies = figures.variation.map_or_else(|| "?".into(), |variation| format!("{:.1} %", variation * 100.0));
     let range = format!("{} to {}", show(figures.low), show(figures.high));
-    let at = |value: f64, at: Moment| format!("{} {}", show(value), &at.short()[5..]);
+    let at = |value: f64, at: Moment| format!("{} {}", show(value), &at.shown(to)[5..]);
     format!(
         "{name:<12} {:>10} {:>10} {varies:>8}  {range:<22} {:<24} {}",
         show(figures.median),
@@ -201,7 +202,7 @@ pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The rounds over time: a row a day for days, else a row for each round or for a few.
-fn timeline(rounds: &[Round]) -> String {
+fn timeline(rounds: &[Round], to: Resolution) -> String {
     let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { return String::new() };
     let greatest = rounds.iter().filter_map(Round::counted_rate).fold(0.0, f64::max);
     if greatest <= 0.0 {
@@ -210,7 +211,7 @@ fn timeline(rounds: &[Round]) -> String {
     if last.finish().since(first.begin) > DAYS_MIN * 86_400 {
         calendar(rounds, greatest)
     } else {
-        bars(rounds, greatest)
+        bars(rounds, greatest, to)
     }
 }
 
@@ -253,11 +254,12 @@ fn level(share: f64) -> char {
     LEVELS[((share.clamp(0.0, 1.0) * 8.0).ceil() as usize).clamp(1, 8) - 1]
 }
 
-fn bars(rounds: &[Round], greatest: f64) -> String {
+fn bars(rounds: &[Round], greatest: f64, to: Resolution) -> String {
+    let width = if to == Resolution::Seconds { 19 } else { 16 };
     let each = rounds.len().div_ceil(ROWS_MAX);
     let of = if each > 1 { format!("median of {each} rounds") } else { "a round".into() };
     let mut text = format!(
-        "\n{:<16} {:>10}  {:<40}  {:>10} {:>10}\n",
+        "\n{:<width$} {:>10}  {:<40}  {:>10} {:>10}\n",
         "begun",
         "throughput",
         format!("{of} to a row, full width is {}", rate(greatest)),
@@ -273,8 +275,8 @@ fn bars(rounds: &[Round], greatest: f64) -> String {
         );
         let least = row.iter().filter_map(Round::counted_rate).reduce(f64::min).filter(|_| each > 1);
         let line = format!(
-            "{:<16} {:>10}  {bar:<40}  {:>10} {:>10}",
-            row[0].begin.short(),
+            "{:<width$} {:>10}  {bar:<40}  {:>10} {:>10}",
+            row[0].begin.shown(to),
             value.map_or_else(|| "-".into(), rate),
             least.map_or_else(String::new, rate),
             row.iter().filter_map(|round| round.p99_us).reduce(f64::max).map_or_else(String::new, time)
@@ -285,9 +287,10 @@ fn bars(rounds: &[Round], greatest: f64) -> String {
 }
 
 fn what_changed(found: &Predictability) -> String {
+    let to = found.resolution;
     let mut lines: Vec<String> = found.changed_too_often.iter().map(|of| too_often(*of)).collect();
-    lines.extend(found.episodes.iter().take(LIST_MAX).map(episode));
-    lines.extend(found.changes.iter().take(LIST_MAX).map(change));
+    lines.extend(found.episodes.iter().take(LIST_MAX).map(|slow| episode(slow, to)));
+    lines.extend(found.changes.iter().take(LIST_MAX).map(|one| change(one, to)));
     lines.extend(found.trends.iter().map(|trend| {
         let percent = |factor: f64| format!("{:+.2} %", (factor - 1.0) * 100.0);
         format!(
@@ -308,7 +311,7 @@ fn what_changed(found: &Predictability) -> String {
         let mut farthest: Vec<_> = found.outliers.iter().collect();
         farthest.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
         let one = |outlier: &&crate::analyse::Outlier| {
-            format!("{} {} on {}", outlier.of.name(), show(outlier.of, outlier.value), outlier.at.short())
+            format!("{} {} on {}", outlier.of.name(), show(outlier.of, outlier.value), outlier.at.shown(to))
         };
         let named: Vec<String> = farthest.iter().take(3).map(one).collect();
         let count = found.outliers.len();
@@ -327,33 +330,33 @@ pub(super) fn too_often(of: Quantity) -> String {
 }
 
 /// A slowdown in a sentence.
-pub(super) fn episode(slow: &Episode) -> String {
-    let end = slow.end.map_or("not back when the series ended".into(), |end| format!("back from {} on", end.short()));
+pub(super) fn episode(slow: &Episode, to: Resolution) -> String {
+    let end = slow.end.map_or("not back when the series ended".into(), |end| format!("back from {} on", end.shown(to)));
     format!(
         "slowdown: from {} on below {}, the usual rate being {}; worst {} ({:.0} % less) on {}; {end}; {} rounds; {}",
-        slow.begin.short(),
+        slow.begin.shown(to),
         rate(slow.edge),
         rate(slow.usual),
         rate(slow.worst_rate),
         slow.lost() * 100.0,
-        slow.worst.short(),
+        slow.worst.shown(to),
         slow.rounds,
         host(slow.host.as_deref())
     )
 }
 
 /// A change in a sentence.
-pub(super) fn change(change: &ChangePoint) -> String {
+pub(super) fn change(change: &ChangePoint, to: Resolution) -> String {
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     let known = change
         .interval
         .map_or_else(String::new, |interval| format!(" [{}, {}]", percent(interval.low), percent(interval.high)));
-    let until = change.until.map_or_else(String::new, |until| format!(" until {}, in several steps", until.short()));
+    let until = change.until.map_or_else(String::new, |until| format!(" until {}, in several steps", until.shown(to)));
     format!(
         "{} {}{known} from {} on (round {}){until}; {}",
         change.of.name(),
         percent(change.factor),
-        change.at.short(),
+        change.at.shown(to),
         change.round,
         host(change.host.as_deref())
     )
@@ -396,12 +399,12 @@ fn objectives(found: &Predictability) -> String {
         "objective", "", "kept for", "asked", "rounds", "missed", "unknown", "budget used", "longest breach"
     );
     for result in &found.objectives {
-        text.push_str(&objective(result));
+        text.push_str(&objective(result, found.resolution));
     }
     text
 }
 
-fn objective(result: &ObjectiveResult) -> String {
+fn objective(result: &ObjectiveResult, to: Resolution) -> String {
     let met = match result.met {
         Some(true) => "met",
         Some(false) => "missed",
@@ -409,7 +412,7 @@ fn objective(result: &ObjectiveResult) -> String {
     };
     let breach = result.longest_breach.map_or_else(
         || "none".to_string(),
-        |breach| format!("{} to {}", breach.begin.short(), &breach.end.short()[5..]),
+        |breach| format!("{} to {}", breach.begin.shown(to), &breach.end.shown(to)[5..]),
     );
     let used = result.budget_used.map_or_else(|| "-".into(), |used| format!("{:.0} %", used * 100.0));
     format!(
@@ -425,7 +428,7 @@ fn objective(result: &ObjectiveResult) -> String {
 
 /// What became of rounds that are not whole.
 pub(super) fn rounds(found: &Predictability) -> String {
-    let mut lines: Vec<String> = found.cut.iter().map(cut).collect();
+    let mut lines: Vec<String> = found.cut.iter().map(|rounds| cut(rounds, found.resolution)).collect();
     let counts = &found.rounds;
     let mut count = |count: usize, one: &str, many: &str| {
         if count > 0 {
@@ -446,11 +449,11 @@ pub(super) fn rounds(found: &Predictability) -> String {
 }
 
 /// Which rounds were cut, in a sentence.
-pub(super) fn cut(cut: &crate::analyse::CutRounds) -> String {
+pub(super) fn cut(cut: &crate::analyse::CutRounds, to: Resolution) -> String {
     let (was, s) = if cut.rounds == 1 { ("was", "") } else { ("were", "s") };
     let limit = cut.limit_seconds.map_or_else(String::new, |seconds| format!(" of {seconds:.0} s"));
     let work = cut.work.map_or_else(String::new, |work| format!(", before their work of {work:.0} was done"));
-    let when = format!("between {} and {}", cut.first.short(), cut.last.short());
+    let when = format!("between {} and {}", cut.first.shown(to), cut.last.shown(to));
     let pieces = match cut.in_pieces {
         0 => String::new(),
         1 => "; 1 round stands in two lines, which are taken together".into(),

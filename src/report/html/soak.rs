@@ -159,7 +159,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
             Quantity::P99Us => ("greatest_hour", figure.greatest_hour),
         };
         if let Some(hour) = hour {
-            let note = format!("{} from {}", show(quantity, hour.value), hour.begin.short());
+            let note = format!("{} from {}", show(quantity, hour.value), hour.begin.shown(found.resolution));
             let value = format!("{:.0} %", hour.of_median * 100.0);
             let name = format!("{of}.{name}.of_median");
             figures.push(headline(&name, "worst hour, of the median", value, note, hour.of_median));
@@ -412,7 +412,8 @@ fn daily(pattern: &DailyPattern) -> Section {
 
 fn what_changed(found: &Predictability) -> Option<Section> {
     let too_often = found.changed_too_often.iter().map(|of| soak::too_often(*of));
-    let sentences = too_often.chain(found.episodes.iter().map(soak::episode));
+    let episode = |slow| soak::episode(slow, found.resolution);
+    let sentences = too_often.chain(found.episodes.iter().map(episode));
     let mut blocks: Vec<Block> = sentences.map(|sentence| Block::Text(words::capital(&sentence))).collect();
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     if !found.changes.is_empty() {
@@ -420,9 +421,9 @@ fn what_changed(found: &Predictability) -> Option<Section> {
             let interval = change.interval.map_or_else(String::new, |interval| {
                 format!("{} to {}", percent(interval.low), percent(interval.high))
             });
-            let until = change.until.map_or_else(String::new, |until| format!(" to {}", until.short()));
+            let until = change.until.map_or_else(String::new, |until| format!(" to {}", until.shown(found.resolution)));
             vec![
-                change.at.short() + &until,
+                change.at.shown(found.resolution) + &until,
                 change.of.name().into(),
                 percent(change.factor),
                 interval,
@@ -448,9 +449,10 @@ fn objectives(found: &Predictability) -> Option<Section> {
             Some(false) => "missed",
             None => "not known",
         };
-        let breach = result
-            .longest_breach
-            .map_or_else(|| "none".into(), |breach| format!("{} to {}", breach.begin.short(), breach.end.short()));
+        let breach = result.longest_breach.map_or_else(
+            || "none".into(),
+            |breach| format!("{} to {}", breach.begin.shown(found.resolution), breach.end.shown(found.resolution)),
+        );
         vec![
             result.objective.to_string(),
             met.into(),
@@ -476,7 +478,7 @@ fn rounds(result: &SoakResult) -> Section {
     let row = |round: &Round| {
         vec![
             round.number.to_string(),
-            round.begin.short(),
+            round.begin.shown(result.found.resolution),
             format!("{:.0}", round.seconds),
             words::count(round.done.round()),
             or_none(round.rate, rate),
