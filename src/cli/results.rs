@@ -62,10 +62,10 @@ impl Results {
     /// # Errors
     /// It cannot be made.
     pub(super) fn claim(&mut self) -> Result<(), Error> {
-        let Some(stem) = &self.stem else { return Ok(()) };
-        // A test name of Orion's may have directories before it.
-        let above = Path::new(stem).parent().unwrap_or(Path::new(""));
-        let mut made = std::fs::create_dir_all(above).and_then(|()| std::fs::create_dir(&self.directory));
+        if self.stem.is_none() {
+            return Ok(());
+        }
+        let mut made = std::fs::create_dir(&self.directory);
         while made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.advance();
             made = std::fs::create_dir(&self.directory);

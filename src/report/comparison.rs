@@ -226,12 +226,9 @@ fn conditions(comparison: &Comparison) -> String {
         }
         let _ = writeln!(text, "{name} was made under other conditions than {}:", comparison.names[0]);
         for condition in different {
-            let mark = match condition.not_compared {
-                None => "",
-                Some(Scope::Small) => "  figures of small I/O are not compared",
-                Some(Scope::Large) => "  figures of large I/O are not compared",
-                Some(Scope::All | Scope::Log) => "  the figures are of different work",
-            };
+            let mark = condition
+                .not_compared
+                .map_or_else(String::new, |scope| format!("  {} are not compared", figures_of(scope)));
             let line = format!("  {:<NAME_WIDTH$}{} -> {}{mark}", condition.name, condition.before, condition.after);
             if line.chars().count() <= WIDTH {
                 let _ = writeln!(text, "{line}");
@@ -242,6 +239,16 @@ fn conditions(comparison: &Comparison) -> String {
         }
     }
     text
+}
+
+/// Figures in words: `figures of small I/O`.
+pub(super) fn figures_of(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Small => "figures of small I/O",
+        Scope::Large => "figures of large I/O",
+        Scope::Log => "figures of log writes",
+        Scope::All => "all figures",
+    }
 }
 
 /// Runs that are not whole, and what is doubtful about them.

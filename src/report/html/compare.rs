@@ -304,12 +304,7 @@ fn conditions(found: &Comparison) -> Section {
         .conditions
         .iter()
         .map(|it| {
-            let left_out = match it.not_compared {
-                None => "",
-                Some(Scope::Small) => "figures of small I/O",
-                Some(Scope::Large) => "figures of large I/O",
-                Some(Scope::All | Scope::Log) => "all figures",
-            };
+            let left_out = it.not_compared.map_or("", comparison::figures_of);
             vec![found.names[it.run].clone(), it.name.into(), it.before.clone(), it.after.clone(), left_out.into()]
         })
         .collect();
