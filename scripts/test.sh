@@ -55,7 +55,8 @@ run() {
 checks() {
     step clippy cargo clippy --locked --all-targets --quiet -- -D warnings
     step doc env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
-    step examples cargo test --locked --doc --quiet
+    # Building the examples takes a while even if there is none.
+    if grep -rqE '^ *//[/!] *```' src; then step examples cargo test --locked --doc --quiet; fi
 }
 
 build >"$work/programs"

@@ -73,7 +73,10 @@ impl CacheTest {
     #[must_use]
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
         let first = |step| points.iter().find(|point| point.step == step).and_then(|point| point.classes.first());
-        let pass = |number| first(Step::Pass(number)).map(|class| class.iops * f64::from(class.io_bytes) / 1e6);
+        // A pass that read nothing before its time was over has no rate to compare.
+        let read = |class: &&ClassSummary| class.done > 0;
+        let pass =
+            |number| first(Step::Pass(number)).filter(read).map(|class| class.iops * f64::from(class.io_bytes) / 1e6);
         let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1);
         let whole = alone.and_then(|point| point.classes.first());
         let mut sets: Vec<(u64, &ClassSummary)> = points
@@ -246,7 +249,12 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
             range.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum::<u64>() as f64 / seconds
         };
         let (before, after) = (rate(0..windows / 5), rate(windows / 2..windows));
-        (before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(Credit { bytes, before, after })
+        // Of what is slower than its windows nothing is known.
+        (before > 0.0 && before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(Credit {
+            bytes,
+            before,
+            after,
+        })
     })
 }
 

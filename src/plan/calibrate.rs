@@ -27,7 +27,10 @@ pub(super) const WARM_UP: WarmUp = WarmUp { least: Nanos::from_millis(300), most
 /// The part of the volume that is read twice to find a cache, at most.
 const PASS_MAX: u64 = 128 * MIB;
 
-/// By how much each working set is larger than the one before.
+/// A pass over that part ends after this long, finished or not: what is compared is its rate.
+const PASS_TIME_MAX: Nanos = Nanos::from_secs(60);
+
+/// By how much each working set is larger than the one before it.
 const GROWTH: u64 = 4;
 
 /// Working sets are read whole once: beyond this that would take longer than all else.
@@ -170,7 +173,8 @@ impl CalibrateRequest {
         let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
         let stream = match step {
             Step::Pass(_) => {
-                return self.sequential(coordinates, Until::Ops(self.pass(usable) / u64::from(self.large)), seed);
+                let ops = self.pass(usable) / u64::from(self.large);
+                return self.sequential(coordinates, Until::Work { ops, most: PASS_TIME_MAX }, seed);
             }
             Step::Within(bytes) => {
                 let space = Ratio::of(bytes, usable);
@@ -234,7 +238,7 @@ impl CalibrateRequest {
     fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
         let pattern = Pattern::Sequential { start: 0 };
         let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
-        let warm_up = if matches!(until, Until::Ops(_)) { WarmUp::NONE } else { WARM_UP };
+        let warm_up = if matches!(until, Until::Ops(_) | Until::Work { .. }) { WarmUp::NONE } else { WARM_UP };
         Point { warm_up, until, ..self.measured(coordinates, stream, seed) }
     }
 }

@@ -344,6 +344,19 @@ fn a_cache_is_told_from_a_device_and_its_size_is_bracketed() {
 }
 
 #[test]
+fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
+    let found = calibrate("1,1h", &CalibrateRequest::DEFAULT, 1);
+    // A pass ends by its time, and no point has more windows than one takes.
+    assert!(found.points.iter().all(|point| point.measured_s <= 60.0), "{:?}", found.points);
+    assert!(found.maximum.is_none() && found.cache.cache_at_least.is_none(), "{:?}", found.cache);
+    let names = names(&found);
+    assert!(
+        names.contains(&"nothing-done") && !names.contains(&"burst-credit") && !names.contains(&"cache"),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn writes_and_log_writes_are_measured_only_when_asked_for() {
     let reads = calibrate("4,1ms,fixed", &CalibrateRequest::DEFAULT, 3);
     assert!(reads.writes.is_none() && reads.log_writes.is_empty());
