@@ -48,7 +48,8 @@ impl Results {
     pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
         let mut results = Self { directory: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
         results.advance();
-        journal::refuse_unusable(&results.directory)?;
+        // Another run may make a directory of this name meanwhile, and write to it: this one then takes the next.
+        journal::refuse_unwritable(&results.directory)?;
         Ok(results)
     }
 

@@ -260,6 +260,14 @@ pub fn is_being_written(path: &Path) -> bool {
 /// must not write there, because another user could exchange what is in it.
 pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
     refuse_occupied(directory)?;
+    refuse_unwritable(directory)
+}
+
+/// The same, whether the directory holds something or not.
+///
+/// # Errors
+/// As [`refuse_unusable`], but for what is in the directory.
+pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
         Error::asked(
             format!("the result directory '{}' cannot be used: {why}", directory.display()),
