@@ -1,6 +1,6 @@
 //! The conductor: makes everything ready, then drives point after point and puts each into the journal.
 //!
-//! Goes in: a [`Request`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What
+//! Goes in: a [`BenchRequest`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What
 //! a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
 //! permitted it, and nothing is measured that was not looked at first.
 
@@ -37,7 +37,7 @@ const PSYNC_THREADS_MAX: u64 = 1024;
 const SAMPLE: Nanos = Nanos::from_secs(1);
 
 /// What is to be measured, and on what terms.
-pub struct Request<'a> {
+pub struct BenchRequest<'a> {
     /// Where.
     pub target: &'a Target,
     /// By which engine.
@@ -145,7 +145,7 @@ impl Bench {
     /// # Errors
     /// The target makes no sense, may not be used in this way, or cannot be opened; or `stop` was set.
     pub fn prepare(
-        request: &Request,
+        request: &BenchRequest,
         plan: impl FnOnce(VolumeShape) -> Vec<Point>,
         stop: &AtomicBool,
         listen: &mut Listen,
@@ -188,7 +188,7 @@ impl Bench {
     }
 
     fn on_files(
-        request: &Request,
+        request: &BenchRequest,
         members: Vec<Opened>,
         layout: Layout,
         scratch: Option<Scratch>,
@@ -258,7 +258,7 @@ impl Bench {
         })
     }
 
-    fn on_database(request: &Request, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
+    fn on_database(request: &BenchRequest, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
         let SqlRequest { access, work, statement_timeout } = request.sql.ok_or_else(|| {
             Error::asked(
                 format!("'{}' is a database, which this verb does not measure", request.target),
@@ -289,7 +289,7 @@ impl Bench {
     }
 
     fn without_files(
-        request: &Request,
+        request: &BenchRequest,
         engine: Box<dyn Engine>,
         plan: impl FnOnce(VolumeShape) -> Vec<Point>,
         note: Finding,
@@ -436,7 +436,7 @@ fn named(target: &Opened) -> (PathBuf, Identity) {
 }
 
 /// Threads and buffers that this machine could not give would end the program instead of the request.
-fn refuse_too_many(points: &[Point], request: &Request, memory: Bytes) -> Result<(), Error> {
+fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> Result<(), Error> {
     for point in points {
         let slots = |stream: &Stream| u64::from(stream.load.slots());
         let threads: u64 = point.streams.iter().map(slots).sum();

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rigel::model::{Loads};
 use rigel::cli::ranges;
-use rigel::plan::curve::Loads;
 
 fuzz_target!(|text: &str| {
     for loads in [ranges::depths("--depth", text), ranges::rates(text)] {

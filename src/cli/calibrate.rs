@@ -3,8 +3,7 @@
 use super::measuring::{self, MeasuringArgs};
 use super::output::{self, remark, result};
 use super::page;
-use crate::model::{Bound, Bytes, Error, Nanos, Ratio};
-use crate::plan::{CalibrateRequest, Search};
+use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request};
 use crate::report::table::Detail;
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
@@ -74,7 +73,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         measuring::resume(directory, &args.measuring)?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
-        measuring::begin(&args.measuring, Search::Calibrate(args.request()?), engine)?
+        measuring::begin(&args.measuring, Request::Calibrate(args.request()?), engine)?
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
@@ -90,7 +89,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);
     measuring::refuse_incomplete(&run, stopped, directory)?;
-    let asked = matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given);
+    let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
     Ok(if asked && found.sustained.kept.is_none() { 3 } else { 0 })
 }
 

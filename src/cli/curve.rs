@@ -6,8 +6,9 @@ use super::measuring::{self, MeasuringArgs};
 use super::output::{self, remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
-use crate::model::{Arrivals, Bound, Bytes, Error, Mix, Nanos, Pattern, Ratio, WarmUp};
-use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
+use crate::model::{
+    Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, WarmUp,
+};
 use crate::report::table::Detail;
 use crate::report::{self, data};
 use clap::{Args, ValueEnum};
@@ -85,7 +86,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
             ));
         }
         let engine = if args.sessions.is_some() { "psync" } else { "auto" };
-        measuring::begin(&args.measuring, Search::Curve(args.request()?), engine)?
+        measuring::begin(&args.measuring, Request::Curve(args.request()?), engine)?
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
@@ -131,7 +132,7 @@ impl CurveArgs {
             sql: Some(terms),
             ..self.request()?
         };
-        measuring::begin_sql(&self.measuring, Search::Curve(request), access, None, Vec::new())
+        measuring::begin_sql(&self.measuring, Request::Curve(request), access, None, Vec::new())
     }
 
     fn request(&self) -> Result<CurveRequest, Error> {

@@ -5,7 +5,7 @@ use super::{output, page};
 use crate::clock;
 use crate::files;
 use crate::import::{self, Format, Source, table::Columns};
-use crate::model::{Bytes, Error, Host, Layout, Target, TargetFacts};
+use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
 use crate::report;
@@ -153,7 +153,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         engine: EngineChoice { name: tools.join(" and "), buffered: false },
         engine_about: String::new(),
         points: Vec::new(),
-        plan: serde_json::json!({ "import": { "files": names } }),
+        invocation: Invocation::of(Request::Import(ImportRequest { files: names.to_vec() })),
         // The machine that reads the files is not the one that was measured.
         host: Host::default(),
         facts: TargetFacts { name: names.iter().map(title).collect::<Vec<_>>().join(", "), ..TargetFacts::default() },

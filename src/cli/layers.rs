@@ -9,16 +9,16 @@ use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
 use crate::clock;
 use crate::engine::sql::{self, Access};
-use crate::model::{Dbms, Error, Finding, Layer, Layout, Nanos, SqlTarget, SqlWork, Step, Tables, Target, WarmUp};
-use crate::plan::curve::Loads;
-use crate::plan::{LayersRequest, Search};
+use crate::model::{
+    Dbms, Error, Finding, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request, RunOptions, SqlTarget,
+    SqlWork, Step, Tables, Target, WarmUp,
+};
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report;
 use crate::report::table::Detail;
-use crate::run::{Bench, Event, Listen, Next, Request, SqlRequest};
+use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
 use clap::Args;
-use serde::Serialize;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,14 +83,6 @@ struct OutcomeArgs {
     /// Seed of every random choice [default: a fresh one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-}
-
-/// What the journal keeps of the verb, to make its report again.
-#[derive(Debug, Serialize)]
-struct Plan {
-    #[serde(flatten)]
-    search: Search,
-    seed: u64,
 }
 
 /// Measures, and shows the table.
@@ -259,7 +251,7 @@ impl Job<'_> {
             Layer::File | Layer::Row | Layer::Single => (self.database(), Dbms::Postgres.name()),
         };
         let block = u64::from(request.block());
-        let asked = Request {
+        let asked = BenchRequest {
             target: &target,
             engine: &EngineChoice { name: engine.into(), buffered: false },
             grain: block,
@@ -291,8 +283,9 @@ impl Job<'_> {
         let (row, raw) = both.ok_or_else(|| Error::failed("not all layers are ready", ""))?;
         let command: Vec<String> =
             std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-        let plan = Plan { search: Search::Layers(request.clone()), seed: self.seed };
-        let mut header = measuring::header(row, Vec::new(), &command, &self.database(), false, &plan);
+        let options = RunOptions { seed: self.seed, ..RunOptions::default() };
+        let invocation = Invocation { request: Request::Layers(request.clone()), options, files: None };
+        let mut header = measuring::header(row, Vec::new(), &command, &self.database(), false, &invocation);
         header.engine_about = format!("{}; raw: {}", header.engine_about, raw.engine_about());
         header.facts.members.clone_from(&raw.facts.members);
         let mut findings = self.findings.clone();

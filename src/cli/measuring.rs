@@ -11,14 +11,12 @@ use super::target::{self, Given};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
-use crate::model::{Bytes, Error, Finding, Layout, Point, SqlTarget, Target};
-use crate::plan::Search;
+use crate::model::{Bytes, Error, Finding, Invocation, Layout, Point, Request, RunOptions, SqlTarget, Target};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
-use crate::run::{Bench, Event, Listen, Next, Request, SqlRequest};
+use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -83,22 +81,9 @@ pub(super) struct MeasuringArgs {
     pub(super) password: PasswordArgs,
 }
 
-/// What the journal keeps of a verb, to make its reports again and to go on with its run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Plan {
-    #[serde(flatten)]
-    search: Search,
-    destroy: Vec<PathBuf>,
-    allow_holes: bool,
-    workers: usize,
-    seed: u64,
-    /// Where the run was begun: relative paths are to be read from here.
-    directory: PathBuf,
-}
-
 /// A run that is to be made, or to be gone on with.
 pub(super) struct Job {
-    plan: Plan,
+    invocation: Invocation,
     target: Target,
     engine: EngineChoice,
     command: Vec<String>,
@@ -114,8 +99,8 @@ pub(super) struct Job {
 
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
 /// `engine` is the one to take where none is asked for.
-pub(super) fn begin(args: &MeasuringArgs, search: Search, engine: &str) -> Result<Job, Error> {
-    begin_on(args, search, engine, target(args)?)
+pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Result<Job, Error> {
+    begin_on(args, request, engine, target(args)?)
 }
 
 /// Refuses a directory for results that cannot be used, before anything is made.
@@ -126,7 +111,7 @@ pub(super) fn refuse_unusable(args: &MeasuringArgs) -> Result<(), Error> {
 /// The same on a database. `private_in` is the directory of a server that was made for this run.
 pub(super) fn begin_sql(
     args: &MeasuringArgs,
-    search: Search,
+    request: Request,
     access: Access,
     private_in: Option<String>,
     findings: Vec<Finding>,
@@ -134,14 +119,13 @@ pub(super) fn begin_sql(
     let urls = access.servers.iter().map(ToString::to_string).collect();
     let dbms = access.dbms();
     let target = Target::Sql(SqlTarget { dbms, urls, private_in });
-    let job = begin_on(args, search, dbms.name(), target)?;
+    let job = begin_on(args, request, dbms.name(), target)?;
     Ok(Job { access: Some(access), findings, ..job })
 }
 
-fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) -> Result<Job, Error> {
-    let results = Results::begin(args.out.as_deref(), search.verb())?;
-    let plan = Plan {
-        search,
+fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target) -> Result<Job, Error> {
+    let results = Results::begin(args.out.as_deref(), request.verb())?;
+    let options = RunOptions {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
@@ -151,7 +135,8 @@ fn begin_on(args: &MeasuringArgs, search: Search, engine: &str, target: Target) 
     let engine =
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine, command, results, access: None, findings: Vec::new(), resumed: None })
+    let invocation = Invocation { request, options, files: None };
+    Ok(Job { invocation, target, engine, command, results, access: None, findings: Vec::new(), resumed: None })
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -174,12 +159,16 @@ pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Erro
 /// The job of the run whose journal this is.
 fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run) -> Result<Job, Error> {
     let header = run.header.clone();
-    let mut plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
-        Error::asked(format!("this run was made by another verb: {error}"), "go on with it by the verb that began it")
-    })?;
+    let mut invocation = header.invocation;
+    if let Request::Orion(_) | Request::Layers(_) | Request::Import(_) = invocation.request {
+        return Err(Error::asked(
+            format!("this run was made by rigel {}", invocation.request.command()),
+            "go on with it by the verb that began it",
+        ));
+    }
     // Leave to destroy is given anew: much may have changed since.
-    plan.destroy.clone_from(&args.destroy);
-    let target = target_again(&run.header, &begun_in(&plan.directory));
+    invocation.options.destroy.clone_from(&args.destroy);
+    let target = target_again(&run.header, &begun_in(&invocation.options.directory));
     let access = match &target {
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
             return Err(Error::asked("the server of this run was its own, and is gone with it", "begin another run"));
@@ -188,7 +177,7 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
         _ => None,
     };
     Ok(Job {
-        plan,
+        invocation,
         target,
         engine: header.engine,
         command: header.command,
@@ -257,7 +246,7 @@ pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<()
 /// stopped.
 pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
     let stop = stop_flag()?;
-    let search = job.plan.search.clone();
+    let search = job.invocation.request.clone();
     let expected = search.points_expected(0);
     let title = format!("{} {}", search.verb(), job.target);
     let way = Way::of(args.no_progress, args.live);
@@ -285,13 +274,13 @@ pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool)
 fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
     let mut bench = ready(job, stop, listen)?;
     bench.findings.append(&mut job.findings);
-    let Plan { search, seed, .. } = &job.plan;
+    let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
     let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &bench)?;
         (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
     } else {
         // Which points there are is found out while measuring; every record says what was asked of it.
-        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
+        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.invocation);
         job.results.claim()?;
         (Journal::create(job.results.directory(), &header)?, Vec::new())
     };
@@ -302,45 +291,45 @@ fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) ->
         // Records are only ever added.
         let fresh = &records[summaries.len()..];
         summaries.extend(fresh.iter().map(|record| summarise_within(record, search.bound())));
-        let point = search.next(usable, *seed, &summaries)?;
+        let point = search.next(usable, seed, &summaries)?;
         // A point that left no record is not asked for twice.
         let again = asked.replace(point.coordinates) == Some(point.coordinates);
-        (!again).then(|| Next { warming: search.warming(point.coordinates, usable, *seed), point })
+        (!again).then(|| Next { warming: search.warming(point.coordinates, usable, seed), point })
     };
     bench.measure(&mut journal, done, &mut plan, stop, listen).map(drop)
 }
 
 /// The bench of a job.
 fn ready(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
-    let Plan { search, seed, .. } = &job.plan;
-    let sql = job.access.as_ref().zip(search.sql()).map(|(access, terms)| SqlRequest {
+    let Invocation { request, options, .. } = &job.invocation;
+    let sql = job.access.as_ref().zip(request.sql()).map(|(access, terms)| SqlRequest {
         access,
         work: terms.work,
         statement_timeout: terms.statement_timeout,
     });
-    let request = Request {
+    let asked = BenchRequest {
         target: &job.target,
         engine: &job.engine,
-        grain: search.grain(),
-        largest: search.largest(),
-        writes: search.writes(),
-        destroy: &job.plan.destroy,
-        allow_holes: job.plan.allow_holes,
-        workers: job.plan.workers,
-        seed: *seed,
+        grain: request.grain(),
+        largest: request.largest(),
+        writes: request.writes(),
+        destroy: &options.destroy,
+        allow_holes: options.allow_holes,
+        workers: options.workers,
+        seed: options.seed,
         sql,
     };
-    Bench::prepare(&request, |volume| search.extremes(volume.usable, *seed), stop, listen)
+    Bench::prepare(&asked, |volume| request.extremes(volume.usable, options.seed), stop, listen)
 }
 
-/// The first line of a run's journal: `points` are planned on this bench, and `plan` is what the verb keeps.
+/// The first line of a run's journal: `points` are planned on this bench, and `invocation` is what was asked for.
 pub(super) fn header(
     bench: &Bench,
     points: Vec<Point>,
     command: &[String],
     target: &Target,
     buffered: bool,
-    plan: &impl Serialize,
+    invocation: &Invocation,
 ) -> Header {
     Header {
         format: journal::FORMAT,
@@ -351,7 +340,7 @@ pub(super) fn header(
         engine: EngineChoice { name: bench.engine_name().into(), buffered },
         engine_about: bench.engine_about(),
         points,
-        plan: serde_json::to_value(plan).expect("a plan is made of maps with text keys"),
+        invocation: invocation.clone(),
         host: bench.host.clone(),
         facts: bench.facts.clone(),
         findings: bench.findings.clone(),
@@ -365,10 +354,7 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
         End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
         _ => None,
     });
-    let verb = match Search::of(&run.header.plan) {
-        Some(Search::Sql(_)) => "sql run",
-        search => search.map_or("calibrate", |search| search.verb()),
-    };
+    let verb = run.header.request().command();
     let is_gone = matches!(&run.header.target, Target::Sql(SqlTarget { private_in: Some(_), .. }));
     if stopped || broken.is_some() || points.is_empty() {
         let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));

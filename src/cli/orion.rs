@@ -9,16 +9,15 @@ use super::results::Results;
 use super::target::check_members;
 use crate::clock;
 use crate::files;
-use crate::model::{Error, Target};
+use crate::model::{Error, Invocation, OrionFiles, OrionRequest, Request, RunOptions, Target};
 use crate::plan::lun;
-use crate::plan::orion::{OrionRequest, VolumeShape};
+use crate::plan::orion::VolumeShape;
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
 use crate::report::data;
 use crate::report::table::{self, Detail};
-use crate::run::{Bench, Event, Next, Request};
-use serde::{Deserialize, Serialize};
+use crate::run::{Bench, BenchRequest, Event, Next};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -26,27 +25,42 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the journal keeps of the verb, to make its files again and to go on with the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Plan {
-    orion: OrionRequest,
-    /// Of the files' names.
-    stamp: String,
-    /// Where Orion's files go, without `_summary.txt` and its like.
-    prefix: PathBuf,
-    /// What else decides how a run goes on.
-    destroy: Vec<PathBuf>,
-    allow_holes: bool,
-    workers: usize,
-    seed: u64,
-    /// Where the run was begun: relative paths are to be read from here. Empty if that is not known.
-    #[serde(default)]
-    directory: PathBuf,
+/// What was asked of Orion: the parts of its invocation.
+struct OrionRun {
+    request: OrionRequest,
+    options: RunOptions,
+    files: OrionFiles,
+}
+
+impl OrionRun {
+    /// The invocation of a run.
+    ///
+    /// # Errors
+    /// Another verb made the run.
+    fn of(run: &Run) -> Result<Self, Error> {
+        match run.header.invocation.clone() {
+            Invocation { request: Request::Orion(request), options, files: Some(files) } => {
+                Ok(Self { request, options, files })
+            }
+            other => Err(Error::asked(
+                format!("this run was not made by orion, but by {}", other.request.command()),
+                "use a report that its verb has",
+            )),
+        }
+    }
+
+    fn invocation(&self) -> Invocation {
+        Invocation {
+            request: Request::Orion(self.request.clone()),
+            options: self.options.clone(),
+            files: Some(self.files.clone()),
+        }
+    }
 }
 
 /// A run that is to be made, or to be gone on with.
 struct Job {
-    plan: Plan,
+    asked: OrionRun,
     target: Target,
     engine: EngineChoice,
     command: Vec<String>,
@@ -62,13 +76,13 @@ impl Job {
     fn claim(&mut self) -> Result<(), Error> {
         self.results.claim()?;
         let suffix = self.results.suffix();
-        self.plan.stamp.push_str(&suffix);
-        self.plan.prefix.as_mut_os_string().push(&suffix);
+        self.asked.files.stamp.push_str(&suffix);
+        self.asked.files.prefix.as_mut_os_string().push(&suffix);
         Ok(())
     }
 
     fn names(&self) -> Names<'_> {
-        names(&self.plan, &self.command, env!("CARGO_PKG_VERSION"))
+        names(&self.asked, &self.command, env!("CARGO_PKG_VERSION"))
     }
 }
 
@@ -104,10 +118,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         }
         Some(out) => (out.join(prefix.file_name().unwrap_or_default()), Results::named(out)?),
     };
-    let plan = Plan {
-        orion: request,
-        stamp,
-        prefix,
+    let options = RunOptions {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
@@ -115,22 +126,23 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         directory: std::env::current_dir().unwrap_or_default(),
     };
     let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    Ok(Job { plan, target, engine: args.engine_choice(), command, results, resumed: None })
+    let asked = OrionRun { request, options, files: OrionFiles { stamp, prefix } };
+    Ok(Job { asked, target, engine: args.engine_choice(), command, results, resumed: None })
 }
 
 /// A run that was cut short: all that it was is in its journal.
 fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
     let (journal, run) = reopen(directory)?;
     let header = run.header.clone();
-    let mut plan = plan_of(&run)?;
-    let begun_in = begun_in(&plan.directory);
-    plan.prefix = begun_in.join(&plan.prefix);
-    refuse_unsafe(&plan.prefix)?;
+    let mut asked = OrionRun::of(&run)?;
+    let begun_in = begun_in(&asked.options.directory);
+    asked.files.prefix = begun_in.join(&asked.files.prefix);
+    refuse_unsafe(&asked.files.prefix)?;
     // Leave to destroy is given anew: much may have changed since.
-    plan.destroy.clone_from(destroy);
+    asked.options.destroy.clone_from(destroy);
     let target = target_again(&run.header, &begun_in);
     Ok(Job {
-        plan,
+        asked,
         target,
         engine: header.engine,
         command: header.command,
@@ -141,12 +153,12 @@ fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
 
 fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
     let stop = stop_flag()?;
-    let request = job.plan.orion.clone();
+    let request = job.asked.request.clone();
     let silent = args.no_progress;
     let cells = request.cells().len() - job.resumed.as_ref().map_or(0, |(_, run)| run.complete().len());
     let title = format!("orion {}", job.target);
     let way = Way::of(silent, args.live);
-    let progress = RefCell::new(Progress::new(&title, cells, seconds_a_point(&request), way));
+    let progress = RefCell::new(Progress::new(&title, cells, request.point_seconds(), way));
     // What it will take is said once it is sure that it will be done.
     let begin = |names: &Names| {
         progress.borrow().aside(|| {
@@ -185,20 +197,20 @@ fn prepare_and_measure(
     begin: &dyn Fn(&Names),
     listen: &mut dyn FnMut(Event),
 ) -> Result<(), Error> {
-    let plan = &job.plan;
-    let points = |volume: VolumeShape| request.points(volume, plan.seed);
+    let options = &job.asked.options;
+    let points = |volume: VolumeShape| request.points(volume, options.seed);
     let bench = Bench::prepare(
-        &Request {
+        &BenchRequest {
             sql: None,
             target: &job.target,
             engine: &job.engine,
             grain: request.grain(),
             largest: request.largest_io(),
             writes: request.write > 0,
-            destroy: &plan.destroy,
-            allow_holes: plan.allow_holes,
-            workers: plan.workers,
-            seed: plan.seed,
+            destroy: &options.destroy,
+            allow_holes: options.allow_holes,
+            workers: options.workers,
+            seed: options.seed,
         },
         points,
         stop,
@@ -210,15 +222,15 @@ fn prepare_and_measure(
     } else {
         job.claim()?;
         let points = bench.points.clone();
-        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.plan);
+        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.asked.invocation());
         (Journal::create(job.results.directory(), &header)?, Vec::new())
     };
     begin(&job.names());
-    let plan = &job.plan;
+    let seed = job.asked.options.seed;
     let mut left = bench.points.iter().filter(|point| !done.contains(&point.coordinates));
     let mut next = |_: &[PointRecord]| {
         let point = left.next()?.clone();
-        Some(Next { warming: request.warming(point.coordinates, plan.seed), point })
+        Some(Next { warming: request.warming(point.coordinates, seed), point })
     };
     bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop)
 }
@@ -231,10 +243,10 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     if args.json {
         output::json(&data::json(&run));
     } else {
-        result(&format!("\n{}", classic::result_block(&job.plan.orion, &points)));
+        result(&format!("\n{}", classic::result_block(&job.asked.request, &points)));
     }
     remark(&format!("\n{}", table::text(&run, Detail::Usual)));
-    let files = write_files(&run, &job.plan.prefix)?;
+    let files = write_files(&run, &job.asked.files.prefix)?;
     let mut text = "\nOrion's files:\n".to_string();
     for path in &files {
         let _ = writeln!(text, "  {}", path.display());
@@ -270,12 +282,12 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
 
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
-    let plan = plan_of(run)?;
-    let names = names(&plan, &run.header.command, &run.header.version);
+    let asked = OrionRun::of(run)?;
+    let names = names(&asked, &run.header.command, &run.header.version);
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
     let mut written = Vec::new();
-    for (suffix, text) in classic::files(&plan.orion, &names, &members, &run.latest()) {
+    for (suffix, text) in classic::files(&asked.request, &names, &members, &run.latest()) {
         let path = with_suffix(prefix, suffix);
         files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
@@ -290,8 +302,8 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// `rigel report --orion-files`: the six files of a run, into another directory.
 pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error> {
-    let plan = plan_of(run)?;
-    let name = plan.prefix.file_name().map(PathBuf::from).unwrap_or_default();
+    let asked = OrionRun::of(run)?;
+    let name = asked.files.prefix.file_name().map(PathBuf::from).unwrap_or_default();
     let prefix = directory.join(name);
     refuse_unusable(&prefix)?;
     let summary = with_suffix(&prefix, "summary.txt");
@@ -307,21 +319,20 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
 
 /// `rigel report --format orion`: Orion's summary.
 pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
-    let plan = plan_of(run)?;
+    let asked = OrionRun::of(run)?;
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
-    Ok(classic::summary(&plan.orion, &names(&plan, &run.header.command, &run.header.version), &members, &run.latest()))
-}
-
-fn plan_of(run: &Run) -> Result<Plan, Error> {
-    serde_json::from_value(run.header.plan.clone()).map_err(|error| {
-        Error::asked(format!("this run was not made by orion: {error}"), "use a report that its verb has")
-    })
+    Ok(classic::summary(
+        &asked.request,
+        &names(&asked, &run.header.command, &run.header.version),
+        &members,
+        &run.latest(),
+    ))
 }
 
 /// `version` is that of the program that measures, whichever one makes a report of it later.
-fn names<'a>(plan: &'a Plan, command: &'a [String], version: &'a str) -> Names<'a> {
-    Names { testname: &plan.orion.testname, stamp: &plan.stamp, version, arguments: command }
+fn names<'a>(asked: &'a OrionRun, command: &'a [String], version: &'a str) -> Names<'a> {
+    Names { testname: &asked.request.testname, stamp: &asked.files.stamp, version, arguments: command }
 }
 
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
@@ -373,9 +384,4 @@ fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
             "name a directory for the run by --out DIR",
         )
     })
-}
-
-/// What a point takes, with a warm-up that ends as soon as it may.
-fn seconds_a_point(request: &OrionRequest) -> f64 {
-    f64::from(request.duration) + request.warm_up().least.as_secs_f64()
 }

@@ -7,10 +7,8 @@
 
 use super::measuring::ENGINES;
 use super::target::Given;
-use crate::model::{Bytes, Error, KIB, Layout, Target};
-use crate::plan::orion::{
-    DURATION, LargeType, Matrix, NUM_STREAM_IO, OrionRequest, RunLevel, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL,
-};
+use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
+use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
 use crate::record::journal::EngineChoice;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};

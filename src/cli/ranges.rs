@@ -4,8 +4,7 @@
 //! cure. Opens nothing.
 
 use super::calibrate::size_of_io;
-use crate::model::{Bytes, Error, MIB, Mix, Ratio};
-use crate::plan::curve::{Background, Loads};
+use crate::model::{Background, Bytes, Error, Loads, MIB, Mix, Ratio};
 
 /// Most points that one curve may have.
 const POINTS_MAX: f64 = 200.0;

@@ -6,8 +6,10 @@ use super::output::{self, remark};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
 use crate::analyse::{Causes, Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
-use crate::model::{Arrivals, Bytes, Error, Load, Mix, Nanos, Objective, Pattern, Ratio, SqlWork, WarmUp};
-use crate::plan::{Search, SoakRequest, SqlStop, SqlTerms};
+use crate::model::{
+    Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request, SoakRequest, SqlStop,
+    SqlTerms, SqlWork, WarmUp,
+};
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
 use crate::report::html;
@@ -216,15 +218,15 @@ fn about(header: &Header) -> Option<About> {
         engine: header.engine.name.clone(),
         started: header.started.parse().ok()?,
         planned: Some(request.lasting),
-        objectives: request.objectives,
+        objectives: request.objectives.clone(),
         share: request.share.get(),
     })
 }
 
 /// What a soak was asked for; none if the run is no soak.
-fn request(header: &Header) -> Option<SoakRequest> {
-    match Search::of(&header.plan)? {
-        Search::Soak(request) => Some(request),
+fn request(header: &Header) -> Option<&SoakRequest> {
+    match header.request() {
+        Request::Soak(request) => Some(request),
         _ => None,
     }
 }
@@ -239,7 +241,8 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let mut objectives: Option<Vec<Objective>> = None;
     let (mut rounds, mut causes) = (Vec::new(), Causes::default());
     let (header, cut) = journal::scan(path, &mut |header, record| {
-        let objectives = objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives));
+        let objectives =
+            objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives.clone()));
         if let Some(round) = round(&record, objectives) {
             causes.add(&round, &record);
             rounds.push(round);
@@ -271,7 +274,7 @@ impl SoakArgs {
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
         let request = self.request(length, 8, None)?;
-        measuring::begin(&self.measuring, Search::Soak(request), "auto")
+        measuring::begin(&self.measuring, Request::Soak(request), "auto")
     }
 
     fn on_database(&self, urls: &[String]) -> Result<Job, Error> {
@@ -292,7 +295,7 @@ impl SoakArgs {
         let settings = self.work.settings()?;
         let work = sql_args::work(&settings, tables)?;
         let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some(work))?;
-        measuring::begin_sql(&self.measuring, Search::Soak(request), access, None, Vec::new())
+        measuring::begin_sql(&self.measuring, Request::Soak(request), access, None, Vec::new())
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {
@@ -397,7 +400,7 @@ fn operations(text: &str, length: u32) -> Result<u64, Error> {
 /// One rate, in operations a second.
 fn one_rate(text: &str) -> Result<f64, Error> {
     match ranges::rates(text)? {
-        crate::plan::curve::Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
+        Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
         _ => Err(Error::asked(
             format!("--rate '{text}' is not one rate"),
             "a soak has one load: write it as 5000 or 5k; rigel curve has ranges",

@@ -9,9 +9,10 @@ use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
-use crate::model::{Arrivals, Bound, Bytes, Dbms, Error, Finding, MIB, Mix, Nanos, Pattern, Ratio, Tables, WarmUp};
-use crate::plan::curve::Loads;
-use crate::plan::{CurveRequest, Search, SqlStop, SqlTerms};
+use crate::model::{
+    Arrivals, Bound, Bytes, CurveRequest, Dbms, Error, Finding, Loads, MIB, Mix, Nanos, Pattern, Ratio, Request,
+    SqlStop, SqlTerms, Tables, WarmUp,
+};
 use crate::report;
 use crate::report::table::Detail;
 use crate::server::{self, Server};
@@ -306,7 +307,7 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     let tables = tables_of(&access)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args.shape.request(&settings, tables, args.work.statement_timeout())?;
-    report_on(measuring::begin_sql(&measuring, Search::Sql(request), access, None, Vec::new())?, &measuring)
+    report_on(measuring::begin_sql(&measuring, Request::Sql(request), access, None, Vec::new())?, &measuring)
 }
 
 impl RunArgs {
@@ -371,7 +372,7 @@ fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringA
     let directory = args.private.on.as_ref().map(|directory| directory.display().to_string());
     let (access, findings) = (private.access.clone(), private.findings.clone());
     let status =
-        report_on(measuring::begin_sql(measuring, Search::Sql(request), access, directory, findings)?, measuring);
+        report_on(measuring::begin_sql(measuring, Request::Sql(request), access, directory, findings)?, measuring);
     private.server.stop()?;
     status
 }

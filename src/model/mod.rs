@@ -12,6 +12,7 @@ mod objective;
 mod op;
 mod pattern;
 mod point;
+mod request;
 mod sql;
 mod target;
 mod text;
@@ -28,6 +29,10 @@ pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};
 pub use pattern::Pattern;
 pub use point::{Arrivals, Coordinates, Layer, Load, Mix, Point, Step, Stream, Until, WarmUp};
+pub use request::{
+    Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType, LayersRequest, Loads, Matrix,
+    OrionFiles, OrionRequest, Request, RunLevel, RunOptions, SoakRequest, SqlStop, SqlTerms,
+};
 pub use sql::{Dbms, HotSpot, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{drives_a_terminal, escaped, escaped_json};

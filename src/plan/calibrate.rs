@@ -6,9 +6,9 @@
 
 use crate::analyse::{ClassSummary, Loaded, PointSummary, knee};
 use crate::model::{
-    Arrivals, Bound, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
+    Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
+    Until, WarmUp,
 };
-use serde::{Deserialize, Serialize};
 
 /// The class of small I/O, which the answer is about.
 pub const SMALL: &str = "small";
@@ -53,30 +53,6 @@ const WRITE_DEPTH_MAX: u32 = 64;
 
 /// What log writers write at once: from a lone commit to a group of many.
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
-
-/// What `calibrate` was asked for. Kept in the journal's header, so that reports can be made again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CalibrateRequest {
-    /// Bytes of a small I/O: the database's block.
-    pub block: u32,
-    /// Bytes of a large I/O.
-    pub large: u32,
-    /// The response time that a sustained rate must keep.
-    pub bound: Bound,
-    /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
-    pub precision: Ratio,
-    /// The longest that a point is measured, precise or not.
-    pub point_most: Nanos,
-    /// `num_physical_disks`, as `CALIBRATE_IO` was told them: the depth at which the search goes on after depth 1.
-    pub num_disks: u32,
-    /// Greatest depth of random reads.
-    pub depth_max: u32,
-    /// Random writes, and log writes, are measured too.
-    pub writes: bool,
-    /// The bound was asked for, and not the usual one taken.
-    #[serde(default)]
-    pub bound_given: bool,
-}
 
 /// The points so far, and what they mean for the next one.
 struct Done<'a> {

@@ -6,28 +6,8 @@
 use super::calibrate::{SMALL, WINDOW, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Coordinates, Layer, Load, Mix, Nanos, Pattern, Point, Ratio, ReadWay, SqlWork, Step, Stream, Until, WarmUp,
+    Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Step, Stream, Until,
 };
-use serde::{Deserialize, Serialize};
-
-/// What `layers` was asked for. Kept in the journal's header, so that the report can be made again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LayersRequest {
-    /// I/Os outstanding, threads, or sessions: a table for each number.
-    pub sessions: Vec<u32>,
-    /// How often each layer is measured.
-    pub rounds: u32,
-    /// How long each time.
-    pub point_time: Nanos,
-    /// What comes before each measurement.
-    pub warm_up: WarmUp,
-    /// What the sessions do by [`Layer::Row`].
-    pub work: SqlWork,
-    /// [`Layer::Single`] is measured too.
-    pub single: bool,
-    /// The engine of [`Layer::Async`]: the best that the machine grants.
-    pub asynchronous: String,
-}
 
 impl LayersRequest {
     /// Points end by the clock; a difference between runs below this is not worth a word.
@@ -132,8 +112,7 @@ impl LayersRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Tables;
-    use crate::plan::Search;
+    use crate::model::{Nanos, Tables, WarmUp};
 
     fn request(single: bool) -> LayersRequest {
         let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
@@ -167,12 +146,5 @@ mod tests {
             points.iter().map(|point| point.streams[0].sql.map(|work| (work.way, work.read_rows))).collect();
         let row = |rows| Some((ReadWay::Row, rows));
         assert_eq!(works, [None, None, Some((ReadWay::File, 64)), row(64), row(1)]);
-    }
-
-    #[test]
-    fn the_journal_keeps_the_request() {
-        let search = Search::Layers(request(true));
-        let kept = serde_json::to_value(&search).unwrap();
-        assert_eq!(Search::of(&kept), Some(search));
     }
 }

@@ -8,12 +8,5 @@ pub mod curve;
 pub mod layers;
 pub mod lun;
 pub mod orion;
-pub mod search;
+mod request;
 pub mod soak;
-
-pub use calibrate::CalibrateRequest;
-pub use curve::{CurveRequest, SqlStop, SqlTerms};
-pub use layers::LayersRequest;
-pub use orion::OrionRequest;
-pub use search::Search;
-pub use soak::SoakRequest;

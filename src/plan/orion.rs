@@ -4,9 +4,10 @@
 //! the volume. Comes out: levels, cells in running order, estimates and [`Point`]s.
 //! Opens no file. `docs/methods/orion.md` says where each rule comes from.
 
-use crate::model::{Bytes, Coordinates, Error, KIB, Layout, Load, MIB, Mix, Nanos, Pattern, Point, Ratio};
-use crate::model::{Stream, Until, WarmUp};
-use serde::{Deserialize, Serialize};
+use crate::model::{
+    Bytes, Coordinates, Error, KIB, LargeType, Layout, Load, MIB, Matrix, Mix, Nanos, OrionRequest, Pattern, Point,
+    Ratio, RunLevel, Stream, Until, WarmUp,
+};
 use std::ops::RangeInclusive;
 
 /// The class of the small I/Os.
@@ -30,74 +31,7 @@ pub const POINTS_MAX: u32 = 10_000;
 /// Largest size of an I/O, in KB.
 pub const SIZE_KB_MAX: u32 = 1024 * 1024;
 
-/// How wide a range of loads is tried: `-run`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunLevel {
-    /// Small random I/O alone, up to 20 a disk.
-    Oltp,
-    /// Large I/O alone, up to 15 a disk.
-    Dss,
-    /// Small alone, then large alone.
-    Simple,
-    /// Every combination of small and large.
-    Normal,
-    /// As the other options say.
-    Advanced,
-}
-
-impl RunLevel {
-    /// Every level, in the order help lists them.
-    pub const ALL: [Self; 5] = [Self::Oltp, Self::Dss, Self::Simple, Self::Normal, Self::Advanced];
-
-    /// The word after `-run`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Oltp => "oltp",
-            Self::Dss => "dss",
-            Self::Simple => "simple",
-            Self::Normal => "normal",
-            Self::Advanced => "advanced",
-        }
-    }
-}
-
-/// Which cells of the matrix are run: `-matrix`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Matrix {
-    /// The first row and the first column: small alone, then large alone.
-    Basic,
-    /// The whole rectangle.
-    Detailed,
-    /// The one cell at `-num_small`, `-num_large`.
-    Point,
-    /// All small loads beside the one large load `-num_large`.
-    Row,
-    /// All large loads beside the one small load `-num_small`.
-    Col,
-    /// The one cell at `-num_small`, `-num_large`.
-    Max,
-}
-
 impl Matrix {
-    /// Every matrix, in the order help lists them.
-    pub const ALL: [Self; 6] = [Self::Basic, Self::Detailed, Self::Point, Self::Row, Self::Col, Self::Max];
-
-    /// The word after `-matrix`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Basic => "basic",
-            Self::Detailed => "detailed",
-            Self::Point => "point",
-            Self::Row => "row",
-            Self::Col => "col",
-            Self::Max => "max",
-        }
-    }
-
     /// True if the small load is the one of `-num_small` instead of a range.
     fn fixes_small(self) -> bool {
         matches!(self, Self::Point | Self::Col | Self::Max)
@@ -107,67 +41,6 @@ impl Matrix {
     fn fixes_large(self) -> bool {
         matches!(self, Self::Point | Self::Row | Self::Max)
     }
-}
-
-/// How large I/Os are placed: `-type`. Small ones are always random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LargeType {
-    /// Uniformly random.
-    Rand,
-    /// Sequential streams.
-    Seq,
-}
-
-impl LargeType {
-    /// Every type, in the order help lists them.
-    pub const ALL: [Self; 2] = [Self::Rand, Self::Seq];
-
-    /// The word after `-type`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rand => "rand",
-            Self::Seq => "seq",
-        }
-    }
-}
-
-/// What Orion was asked to do, defaults filled in. Kept in the journal's header, so reports can be made again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OrionRequest {
-    /// `-run`.
-    pub run: RunLevel,
-    /// `-testname`: prefix of every file written, and with `.lun` the file that lists the targets.
-    pub testname: String,
-    /// `-num_disks`: scales the range of loads, and nothing else.
-    pub num_disks: u32,
-    /// `-size_small`, in bytes.
-    pub size_small: u32,
-    /// `-size_large`, in bytes.
-    pub size_large: u32,
-    /// `-type`.
-    pub large_type: LargeType,
-    /// `-num_streamIO`: outstanding I/Os of each sequential stream.
-    pub num_stream_io: u32,
-    /// `-simulate` and `-stripe`: how the targets form one volume.
-    pub simulate: Layout,
-    /// `-write`: percent of I/Os that are writes.
-    pub write: u32,
-    /// `-cache_size`, in MiB: how much is read to warm caches before each data point. None: not given.
-    pub cache_size: Option<u32>,
-    /// `-duration`: seconds that each data point is measured.
-    pub duration: u32,
-    /// `-matrix`. None: the run level's own.
-    pub matrix: Option<Matrix>,
-    /// `-num_small`.
-    pub num_small: Option<u32>,
-    /// `-num_large`: I/Os, or sequential streams.
-    pub num_large: Option<u32>,
-    /// `-verbose`.
-    pub verbose: bool,
-    /// The options that were given rather than filled in, without their dashes.
-    pub given: Vec<String>,
 }
 
 /// The volume, as far as the places where sequential streams begin depend on it.
@@ -322,6 +195,12 @@ impl OrionRequest {
             least: second.min(Nanos(duration.0 / 4)),
             most: Nanos::from_secs(10).min(second.max(Nanos(duration.0 / 2))),
         }
+    }
+
+    /// Seconds of a point whose warm-up ends as early as it may.
+    #[must_use]
+    pub fn point_seconds(&self) -> f64 {
+        f64::from(self.duration) + self.warm_up().least.as_secs_f64()
     }
 
     /// True if some cell, or the warming of caches, makes large I/O.

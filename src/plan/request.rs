@@ -1,51 +1,11 @@
-//! Plans whose next point depends on what the ones before it showed, `layers` and `soak`, under one name.
+//! What every request says of its points, whichever verb made it.
+//!
+//! The points of `orion` are all known beforehand, and an import has none: neither has a next one here.
 
-use super::{CalibrateRequest, CurveRequest, LayersRequest, SoakRequest, SqlTerms};
 use crate::analyse::PointSummary;
-use crate::model::{Bound, Coordinates, Nanos, Point, Ratio, Step};
-use serde::{Deserialize, Serialize};
+use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Step};
 
-/// What was asked for. Kept in the journal's header under the verb's name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Search {
-    /// `rigel calibrate`.
-    Calibrate(CalibrateRequest),
-    /// `rigel curve`.
-    Curve(CurveRequest),
-    /// `rigel sql run`: a curve of one load or several, of a database's sessions.
-    Sql(CurveRequest),
-    /// `rigel layers`: the same blocks by one layer after the other.
-    Layers(LayersRequest),
-    /// `rigel soak`: the same round again and again.
-    Soak(SoakRequest),
-}
-
-impl Search {
-    /// The search that a journal's header tells of; none if its run was made by another verb.
-    #[must_use]
-    pub fn of(plan: &serde_json::Value) -> Option<Self> {
-        let asked = |verb: &str| plan.get(verb).cloned();
-        let calibrate = || serde_json::from_value(asked("calibrate")?).ok().map(Self::Calibrate);
-        let curve = || serde_json::from_value(asked("curve")?).ok().map(Self::Curve);
-        let sql = || serde_json::from_value(asked("sql")?).ok().map(Self::Sql);
-        let layers = || serde_json::from_value(asked("layers")?).ok().map(Self::Layers);
-        let soak = || serde_json::from_value(asked("soak")?).ok().map(Self::Soak);
-        calibrate().or_else(curve).or_else(sql).or_else(layers).or_else(soak)
-    }
-
-    /// The verb.
-    #[must_use]
-    pub fn verb(&self) -> &'static str {
-        match self {
-            Self::Calibrate(_) => "calibrate",
-            Self::Curve(_) => "curve",
-            Self::Sql(_) => "sql",
-            Self::Layers(_) => "layers",
-            Self::Soak(_) => "soak",
-        }
-    }
-
+impl Request {
     /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
@@ -61,6 +21,7 @@ impl Search {
                 let next = rounds.max().unwrap_or(0) + 1;
                 (next <= request.rounds()).then(|| request.point(next, Nanos(0), usable, seed))
             }
+            Self::Orion(_) | Self::Import(_) => None,
         }
     }
 
@@ -69,7 +30,8 @@ impl Search {
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
             Self::Calibrate(request) => request.warming(coordinates, usable, seed),
-            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) => None,
+            Self::Orion(request) => request.warming(coordinates, seed),
+            Self::Curve(_) | Self::Sql(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => None,
         }
     }
 
@@ -81,6 +43,7 @@ impl Search {
             Self::Curve(request) | Self::Sql(request) => request.extremes(usable, seed),
             Self::Layers(request) => request.extremes(seed),
             Self::Soak(request) => vec![request.point(1, Nanos(0), usable, seed)],
+            Self::Orion(_) | Self::Import(_) => Vec::new(),
         }
     }
 
@@ -92,6 +55,8 @@ impl Search {
             Self::Curve(request) | Self::Sql(request) => request.points_expected(done),
             Self::Layers(request) => request.points_expected(),
             Self::Soak(request) => request.rounds() as usize,
+            Self::Orion(request) => request.cells().len(),
+            Self::Import(_) => 0,
         }
     }
 
@@ -103,6 +68,8 @@ impl Search {
             Self::Curve(request) | Self::Sql(request) => request.point_seconds(),
             Self::Layers(request) => request.point_seconds(),
             Self::Soak(request) => request.every.as_secs_f64(),
+            Self::Orion(request) => request.point_seconds(),
+            Self::Import(_) => 0.0,
         }
     }
 
@@ -112,7 +79,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => Some(request.bound),
             Self::Curve(request) | Self::Sql(request) => request.bound,
-            Self::Layers(_) | Self::Soak(_) => None,
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => None,
         }
     }
 
@@ -122,7 +89,7 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.precision,
             Self::Curve(request) | Self::Sql(request) => request.precision,
-            Self::Layers(_) | Self::Soak(_) => LayersRequest::precision(),
+            Self::Orion(_) | Self::Layers(_) | Self::Soak(_) | Self::Import(_) => LayersRequest::precision(),
         }
     }
 
@@ -130,7 +97,7 @@ impl Search {
     #[must_use]
     pub fn sql(&self) -> Option<SqlTerms> {
         match self {
-            Self::Calibrate(_) | Self::Layers(_) => None,
+            Self::Orion(_) | Self::Calibrate(_) | Self::Layers(_) | Self::Import(_) => None,
             Self::Curve(request) | Self::Sql(request) => request.sql,
             Self::Soak(request) => request.sql,
         }
@@ -144,6 +111,8 @@ impl Search {
             Self::Curve(request) | Self::Sql(request) => request.grain(),
             Self::Layers(request) => request.block().into(),
             Self::Soak(request) => request.length.into(),
+            Self::Orion(request) => request.grain(),
+            Self::Import(_) => 1,
         }
     }
 
@@ -155,6 +124,8 @@ impl Search {
             Self::Curve(request) | Self::Sql(request) => request.largest(),
             Self::Layers(request) => request.block().into(),
             Self::Soak(request) => request.length.into(),
+            Self::Orion(request) => request.largest_io(),
+            Self::Import(_) => 0,
         }
     }
 
@@ -164,7 +135,8 @@ impl Search {
         match self {
             Self::Calibrate(request) => request.writes,
             Self::Curve(request) | Self::Sql(request) => request.writes(),
-            Self::Layers(_) => false,
+            Self::Orion(request) => request.write > 0,
+            Self::Layers(_) | Self::Import(_) => false,
             Self::Soak(request) => request.writes(),
         }
     }

@@ -5,40 +5,10 @@
 //! timetable; a number that is missing is a round that did not take place.
 
 use super::calibrate::{SMALL, seed_of};
-use super::curve::SqlTerms;
-use crate::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Ratio, Step, Stream, Until, WarmUp};
-use serde::{Deserialize, Serialize};
+use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Step, Stream, Until, WarmUp};
 
 /// Windows of a round that lasts as long as it may: enough for a look inside, few enough for weeks of them.
 const WINDOWS: u64 = 4;
-
-/// What `soak` was asked for. Kept in the journal's header, so that reports can be made again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SoakRequest {
-    /// When operations are due.
-    pub load: Load,
-    /// Bytes of one I/O.
-    pub length: u32,
-    /// Reads and writes.
-    pub mix: Mix,
-    /// Which blocks.
-    pub pattern: Pattern,
-    /// What the sessions of a database do; none for raw I/O. Its stop and warm-up are not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sql: Option<SqlTerms>,
-    /// Operations of a round; none if it lasts until the next one begins.
-    pub work: Option<u64>,
-    /// The longest that a round may take.
-    pub limit: Nanos,
-    /// From the beginning of one round to that of the next.
-    pub every: Nanos,
-    /// From the beginning of the first round to the end of the last.
-    pub lasting: Nanos,
-    /// What every round must keep.
-    pub objectives: Vec<Objective>,
-    /// Share of the time in which objectives must be kept.
-    pub share: Ratio,
-}
 
 impl SoakRequest {
     /// Rounds of the whole timetable: a last one that would not be over in time is none.
@@ -107,6 +77,7 @@ impl SoakRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Load, Mix};
 
     fn request() -> SoakRequest {
         SoakRequest {

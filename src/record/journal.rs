@@ -6,7 +6,7 @@
 
 use super::{End, Imported, PointRecord};
 use crate::files::{self, Directory};
-use crate::model::{Bytes, Coordinates, Error, Finding, Host, KIB, Point, Target, TargetFacts};
+use crate::model::{Bytes, Coordinates, Error, Finding, Host, Invocation, KIB, Point, Request, Target, TargetFacts};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -51,14 +51,23 @@ pub struct Header {
     pub engine_about: String,
     /// Every point that is planned, in order.
     pub points: Vec<Point>,
-    /// What the verb needs to make its own reports again.
-    pub plan: serde_json::Value,
+    /// Request and options: to make the verb's reports again, and to resume.
+    #[serde(rename = "plan")]
+    pub invocation: Invocation,
     /// The machine.
     pub host: Host,
     /// The target as found.
     pub facts: TargetFacts,
     /// What was doubtful before the first point.
     pub findings: Vec<Finding>,
+}
+
+impl Header {
+    /// What was asked for.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.invocation.request
+    }
 }
 
 /// Which engine executes the operations.
@@ -326,6 +335,18 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
+/// The error for a header that is whole but for its request, which this version cannot read.
+fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let header = line.get("header")?;
+    let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
+    let error = serde_json::from_value::<Invocation>(plan.clone()).err()?;
+    Some(Error::asked(
+        format!("'{}' was written by rigel {version}, and {error}", path.display()),
+        format!("read it with rigel {version}; this is {}", env!("CARGO_PKG_VERSION")),
+    ))
+}
+
 /// The run in a journal's `text`; `path` is for messages only.
 ///
 /// # Errors
@@ -407,7 +428,14 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
         }
         whole += line.bytes;
         check_format(path, &line.text)?;
-        let entry = match serde_json::from_slice(&line.text).map_err(|error| damaged(number, &error.to_string()))? {
+        let entry = serde_json::from_slice(&line.text).map_err(|error| {
+            let is_first = number == 1;
+            is_first
+                .then(|| of_another_version(path, &line.text))
+                .flatten()
+                .unwrap_or_else(|| damaged(number, &error.to_string()))
+        })?;
+        let entry = match entry {
             Line::Header(first) if header.is_none() => {
                 header = Some(*first);
                 continue;

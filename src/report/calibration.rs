@@ -2,8 +2,7 @@
 
 use super::table::{self, Detail};
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, calibration};
-use crate::model::{Bytes, Finding, Nanos, Severity, Step, Target};
-use crate::plan::Search;
+use crate::model::{Bytes, Finding, Nanos, Request, Severity, Step, Target};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -16,7 +15,7 @@ const ROW_WIDTH: usize = 21;
 /// What a run found; none if it was made by another verb.
 #[must_use]
 pub fn of(run: &Run) -> Option<Calibration> {
-    let Search::Calibrate(request) = Search::of(&run.header.plan)? else { return None };
+    let Request::Calibrate(request) = run.header.request() else { return None };
     let records = run.latest();
     let mut found = calibration(&records, request.bound, request.precision);
     let ended = records.iter().all(|record| record.end == End::Complete);
@@ -241,6 +240,10 @@ fn after(started: &str, point: &PointSummary) -> String {
 pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let whole = |figure: Option<f64>| figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"));
     let start = &run.header.started;
+    let disks = match run.header.request() {
+        Request::Calibrate(request) => request.num_disks.to_string(),
+        _ => "-".into(),
+    };
     let end = found.points.last().map_or_else(|| start.clone(), |point| after(&point.started, point));
     let columns = [
         ("START_TIME", start.clone()),
@@ -249,7 +252,7 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
         ("MAX_MBPS", whole(found.large.map(|at| at.mb_per_s.value))),
         ("MAX_PMBPS", whole(found.stream.map(|at| at.mb_per_s.value))),
         ("LATENCY", whole(found.maximum.map(|at| at.mean_us.value / 1e3))),
-        ("NUM_PHYSICAL_DISKS", run.header.plan["calibrate"]["num_disks"].to_string()),
+        ("NUM_PHYSICAL_DISKS", disks),
     ];
     let mut text = String::new();
     for part in [0, 1, 2] {

@@ -6,8 +6,8 @@
 //! `docs/methods/orion.md` has the derivation. A label never names another cell than the one whose numbers stand
 //! beside it, and a point that did not run to its end never stands among those that did.
 
-use crate::model::{Coordinates, Kind, Layout, MIB, Nanos};
-use crate::plan::orion::{LARGE, LargeType, OrionRequest, SMALL};
+use crate::model::{Coordinates, Kind, LargeType, Layout, MIB, Nanos, OrionRequest};
+use crate::plan::orion::{LARGE, SMALL};
 use crate::record::{End, Histogram, Latencies, PointRecord, StreamRecord, Window};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -518,8 +518,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Bytes, Cause, KIB, Load, Outcome};
-    use crate::plan::orion::RunLevel;
+    use crate::model::{Bytes, Cause, KIB, Load, Matrix, Outcome, RunLevel};
     use crate::record::histogram::bucket_of;
     use crate::record::{Coverage, KindRecord, Recorder, Times};
     use crate::report::golden;
@@ -708,7 +707,7 @@ mod tests {
     #[test]
     fn a_matrix_of_few_cells_lists_just_its_rows_and_columns() {
         let mut request = OrionRequest::new(RunLevel::Advanced);
-        request.matrix = Some(crate::plan::orion::Matrix::Point);
+        request.matrix = Some(Matrix::Point);
         (request.num_small, request.num_large) = (Some(4), Some(2));
         let ios =
             [Ios(SMALL, Kind::Read, 1000, Nanos::from_millis(4)), Ios(LARGE, Kind::Read, 50, Nanos::from_millis(9))];

@@ -8,8 +8,7 @@ use crate::analyse::{
     BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, PointSummary, ROUNDS_MIN,
     Round, Row, Scope, Subject, Term, Unit, Verdict, summarise_within,
 };
-use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Severity};
-use crate::plan::{Search, SoakRequest, SqlTerms};
+use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
 use crate::record::journal::{Header, Run};
 use std::collections::BTreeMap;
@@ -37,8 +36,8 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     if !run.imported.is_empty() {
         return super::imported::subject(name, run);
     }
-    let search = Search::of(&header.plan);
-    let bound = search.as_ref().and_then(Search::bound);
+    let request = header.request();
+    let bound = request.bound();
     let records = run.latest();
     let (points, of_run) = match super::calibration::of(run) {
         Some(found) => (found.points, found.findings),
@@ -47,17 +46,17 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         }
     };
     let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
-    let through = match &search {
-        Some(search) => search.next(header.facts.usable.0, 0, &points).is_none(),
-        None => records.len() >= header.points.len(),
+    let through = match request {
+        Request::Orion(_) => records.len() >= header.points.len(),
+        request => request.next(header.facts.usable.0, 0, &points).is_none(),
     };
     let of_points = points.iter().flat_map(|point| &point.findings);
     let doubts = doubts_in(header.findings.iter().chain(&of_run).chain(of_points));
     Subject {
         name: name.into(),
         header,
-        terms: terms(header, search.as_ref()),
-        tolerance: search.as_ref().map_or(TOLERANCE, |search| search.precision().get()),
+        terms: terms(header),
+        tolerance: request.precision().get(),
         whole: ended && through,
         points,
         over_time: OverTime::default(),
@@ -70,7 +69,6 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
 #[must_use]
 pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, ended: bool) -> Subject<'a> {
     let SoakResult { rounds, found, findings } = result;
-    let search = Search::of(&header.plan);
     let with = |wanted: fn(&&Round) -> bool| rounds.iter().filter(wanted).count();
     let of_rounds = [
         ("broken rounds", found.rounds.broken),
@@ -83,7 +81,7 @@ pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, end
     Subject {
         name: name.into(),
         header,
-        terms: terms(header, search.as_ref()),
+        terms: terms(header),
         points: Vec::new(),
         over_time: OverTime::of_rounds(rounds, found),
         tolerance: TOLERANCE,
@@ -103,7 +101,7 @@ fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String
 }
 
 /// What the run was asked for, as far as it decides what its figures are.
-fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
+fn terms(header: &Header) -> Vec<Term> {
     const SMALL: &str = "size of a small I/O";
     const LARGE: &str = "size of a large I/O";
     let size = |scope, bytes: u32| {
@@ -117,14 +115,15 @@ fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
         ]
     };
     let mut terms = Vec::new();
-    match search {
-        Some(Search::Calibrate(request)) => {
+    let request = header.request();
+    match request {
+        Request::Calibrate(request) => {
             terms.extend([size(Scope::Small, request.block), size(Scope::Large, request.large)]);
             terms.extend(work(Mix::READS, Pattern::Uniform));
             terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.push(Term::known("longest point", &request.point_most));
         }
-        Some(Search::Curve(request) | Search::Sql(request)) => {
+        Request::Curve(request) | Request::Sql(request) => {
             terms.push(size(Scope::Small, request.length));
             terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
             terms.extend(request.sql.map(|SqlTerms { stop, .. }| Term::known("ends by", &format!("{stop:?}"))));
@@ -135,18 +134,18 @@ fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
             terms.push(Term::deciding(Scope::All, "load beside", &beside));
             terms.push(Term::known("longest point", &request.point_most));
         }
-        Some(Search::Layers(request)) => {
+        Request::Layers(request) => {
             terms.push(size(Scope::Small, request.block()));
             terms.extend(work(Mix::READS, Pattern::Uniform));
             terms.push(Term::known("longest point", &request.point_time));
         }
-        Some(Search::Soak(request)) => {
+        Request::Soak(request) => {
             terms.push(size(Scope::Small, request.length));
             terms.extend(request.sql.map_or_else(|| work(request.mix, request.pattern).into(), of_sessions));
             terms.push(Term::deciding(Scope::All, "load beside", &"none"));
             terms.extend(of_rounds(request));
         }
-        None => {
+        Request::Orion(_) | Request::Import(_) => {
             let streams = || header.points.iter().flat_map(|point| &point.streams);
             let first = |name: &str| streams().find(|stream| stream.name == name);
             terms.extend(first("small").map(|stream| size(Scope::Small, stream.length)));
@@ -162,9 +161,11 @@ fn terms(header: &Header, search: Option<&Search>) -> Vec<Term> {
         terms.push(Term::known("buffer cache", &server.buffer_cache));
         terms.push(Term::known("server reads", &reads));
     }
-    terms.extend(search.and_then(Search::bound).map(|bound| Term::known(BOUND, &bound)));
-    terms.extend(search.map(|search| Term::known("precision", &search.precision().exact())));
-    terms.push(Term::known("verb", &search.map_or("orion", Search::verb)));
+    terms.extend(request.bound().map(|bound| Term::known(BOUND, &bound)));
+    if !matches!(request, Request::Orion(_)) {
+        terms.push(Term::known("precision", &request.precision().exact()));
+    }
+    terms.push(Term::known("verb", &request.verb()));
     terms
 }
 

@@ -4,9 +4,7 @@ use super::calibration::{self, NAME_WIDTH, plus_minus};
 use super::chart::{self, Mark, Series};
 use super::table::{self, Detail};
 use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, curve};
-use crate::model::{Arrivals, Bytes, Nanos, Ratio, Step};
-use crate::plan::curve::Loads;
-use crate::plan::{CurveRequest, Search};
+use crate::model::{Arrivals, Bytes, CurveRequest, Loads, Nanos, Ratio, Request, Step};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -18,10 +16,10 @@ pub fn of(run: &Run) -> Option<CurveResult> {
     Some(curve(&run.latest(), request.bound, request.precision))
 }
 
-fn request(run: &Run) -> Option<CurveRequest> {
-    match Search::of(&run.header.plan)? {
-        Search::Curve(request) | Search::Sql(request) => Some(request),
-        Search::Calibrate(_) | Search::Layers(_) | Search::Soak(_) => None,
+fn request(run: &Run) -> Option<&CurveRequest> {
+    match run.header.request() {
+        Request::Curve(request) | Request::Sql(request) => Some(request),
+        _ => None,
     }
 }
 
@@ -29,7 +27,7 @@ fn request(run: &Run) -> Option<CurveRequest> {
 #[must_use]
 pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
     let Some(request) = request(run) else { return String::new() };
-    let mut text = calibration::heading(run, &workload(&request), found.points.len());
+    let mut text = calibration::heading(run, &workload(request), found.points.len());
     let (open, closed) = by_loop(found);
     if !closed.is_empty() {
         if matches!(request.loads, Loads::Percents(_)) {
@@ -40,8 +38,8 @@ pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
         text.push('\n');
     }
     if !open.is_empty() {
-        text.push_str(&open_heading(&request));
-        text.push_str(&open_table(&open, found, &request));
+        text.push_str(&open_heading(request));
+        text.push_str(&open_table(&open, found, request));
         text.push_str(&beside(&open, "rate/s"));
         text.push_str(&scheduling_delay(found));
         text.push('\n');
@@ -69,7 +67,7 @@ pub(super) fn shape(found: &CurveResult) -> String {
 
 /// What the points of a run do, in words; empty if it was made by another verb.
 pub(super) fn workload_of(run: &Run) -> String {
-    request(run).as_ref().map_or_else(String::new, workload)
+    request(run).map_or_else(String::new, workload)
 }
 
 /// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.

@@ -3,8 +3,6 @@
 use crate::model::{
     Arrivals, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until, drives_a_terminal,
 };
-use crate::plan::Search;
-use crate::plan::orion::least_common_multiple;
 use crate::record::journal::{Header, Run};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +33,7 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
     };
     refuse_unsafe(header, point, &members)?;
     let mut text = heading(header, point, &members);
-    let places = Places::of(header, &points, &members);
+    let places = Places::of(header, &members);
     let mut classes: Vec<&str> = Vec::new();
     for (number, stream) in point.streams.iter().enumerate() {
         let _ = writeln!(text, "\n[{}-{}]\nbs={}", stream.name, number + 1, stream.length);
@@ -180,11 +178,9 @@ struct Places {
 }
 
 impl Places {
-    fn of(header: &Header, points: &[Point], members: &[PathBuf]) -> Self {
-        let lengths = points.iter().flat_map(|point| &point.streams).map(|stream| u64::from(stream.length));
+    fn of(header: &Header, members: &[PathBuf]) -> Self {
         // A run that was ended early has not made all the points that its members were cut for.
-        let grain =
-            Search::of(&header.plan).map_or_else(|| lengths.fold(1, least_common_multiple), |plan| plan.grain()).max(1);
+        let grain = header.request().grain().max(1);
         let sizes = header.facts.members.iter().map(|member| member.bytes.0 / grain * grain);
         let starts = sizes.scan(0_u64, |end, size| {
             let start = *end;

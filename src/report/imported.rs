@@ -361,7 +361,7 @@ mod tests {
     use super::*;
     use crate::analyse::{Judgement, compare};
     use crate::import::{Source, read, table::Columns};
-    use crate::model::{Host, Layout, Target, TargetFacts};
+    use crate::model::{Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
     use crate::record::journal::{EngineChoice, FORMAT_IMPORTED, Header};
     use crate::report::{comparison, data, golden};
 
@@ -377,7 +377,7 @@ mod tests {
             engine: EngineChoice { name: imported[0].tool.clone(), buffered: false },
             engine_about: String::new(),
             points: Vec::new(),
-            plan: serde_json::json!({ "import": {} }),
+            invocation: Invocation::of(Request::Import(ImportRequest::default())),
             host: Host::default(),
             facts: TargetFacts { name: files[0].0.into(), ..TargetFacts::default() },
             findings: Vec::new(),

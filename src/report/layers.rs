@@ -4,8 +4,7 @@ use super::calibration::plus_minus;
 use super::sql;
 use super::table::{self, Detail};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
-use crate::model::{Bytes, Layer, Nanos};
-use crate::plan::{LayersRequest, Search};
+use crate::model::{Bytes, Layer, LayersRequest, Nanos, Request};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -19,23 +18,23 @@ pub fn of(run: &Run) -> Option<LayersResult> {
     Some(layers(&run.latest(), run.header.host.cpus))
 }
 
-fn request(run: &Run) -> Option<LayersRequest> {
-    match Search::of(&run.header.plan)? {
-        Search::Layers(request) => Some(request),
-        Search::Calibrate(_) | Search::Curve(_) | Search::Sql(_) | Search::Soak(_) => None,
+fn request(run: &Run) -> Option<&LayersRequest> {
+    match run.header.request() {
+        Request::Layers(request) => Some(request),
+        _ => None,
     }
 }
 
 /// The engine of the first layer; empty if the run was made by another verb.
 pub(super) fn asynchronous(run: &Run) -> String {
-    request(run).map_or_else(String::new, |request| request.asynchronous)
+    request(run).map_or_else(String::new, |request| request.asynchronous.clone())
 }
 
 /// The tables, where the rest went, then what is doubtful. Empty if the run was made by another verb.
 #[must_use]
 pub fn text(run: &Run, found: &LayersResult, detail: Detail) -> String {
     let Some(request) = request(run) else { return String::new() };
-    let mut text = heading(run, &request);
+    let mut text = heading(run, request);
     found.tables.iter().for_each(|table| text.push_str(&one_table(table, &request.asynchronous)));
     text.push_str(LEGEND);
     let of_points = found.points.iter().flat_map(|point| &point.findings);

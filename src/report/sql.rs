@@ -5,8 +5,7 @@ use super::curve::{p99, steady, times};
 use super::table::{self, Detail};
 use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
 use crate::analyse::{ClassSummary, CurveResult, PointSummary};
-use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, ServerFacts, SqlWork, Step, Tables};
-use crate::plan::{Search, SqlTerms};
+use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Step, Tables};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -19,7 +18,7 @@ const BAR: usize = 40;
 /// The report; none if the run is not one of sessions.
 #[must_use]
 pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> Option<String> {
-    let Some(Search::Sql(request)) = Search::of(&run.header.plan) else { return None };
+    let Request::Sql(request) = run.header.request() else { return None };
     let terms = request.sql?;
     let mut text = heading(run, &terms, &found.points);
     text.push_str(&loads(&found.points));

@@ -1,8 +1,7 @@
 //! The report for people: one screen of text.
 
 use crate::analyse::{ClassSummary, PointSummary, doubts_of_matrix, summarise};
-use crate::model::{Bytes, Finding, Nanos, Severity, Target};
-use crate::plan::Search;
+use crate::model::{Bytes, Finding, Nanos, Request, Severity, Target};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -64,9 +63,9 @@ pub(super) fn cut_off(run: &Run) -> &'static str {
 /// What is doubtful about a matrix as a whole; nothing of a search, which has its own.
 #[must_use]
 pub fn doubts_of_run(run: &Run, points: &[PointSummary]) -> Vec<Finding> {
-    match Search::of(&run.header.plan) {
-        Some(_) => Vec::new(),
-        None => doubts_of_matrix(&run.latest(), points),
+    match run.header.request() {
+        Request::Orion(_) => doubts_of_matrix(&run.latest(), points),
+        _ => Vec::new(),
     }
 }
 

@@ -7,8 +7,7 @@
 
 use super::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
-use crate::model::{Error, Moment, Nanos, Point};
-use crate::plan::SoakRequest;
+use crate::model::{Error, Moment, Nanos, Point, SoakRequest};
 use crate::record::journal::Journal;
 use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;

@@ -9,8 +9,7 @@ mod golden;
 use rigel::analyse::{Calibration, PointSummary, calibration, is_precise, summarise_within};
 use rigel::drive::{self, Terms};
 use rigel::engine::Engine;
-use rigel::model::{Host, Point, SimSpec, Target, TargetFacts, Until};
-use rigel::plan::{CalibrateRequest, Search};
+use rigel::model::{CalibrateRequest, Host, Invocation, Point, Request, SimSpec, Target, TargetFacts, Until};
 use rigel::record::journal::{self, EngineChoice, Header};
 use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
@@ -210,7 +209,7 @@ pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The head of the journal of a run on a model.
-pub(crate) fn header(spec: SimSpec, search: &Search, started: &str) -> Header {
+pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header {
     Header {
         format: journal::FORMAT,
         version: "0".into(),
@@ -220,7 +219,7 @@ pub(crate) fn header(spec: SimSpec, search: &Search, started: &str) -> Header {
         engine: EngineChoice { name: "sim".into(), buffered: false },
         engine_about: String::new(),
         points: Vec::new(),
-        plan: serde_json::to_value(search).unwrap(),
+        invocation: Invocation::of(request.clone()),
         host: Host::default(),
         facts: TargetFacts { server: None, name: spec.to_string(), usable: spec.bytes, members: Vec::new() },
         findings: Vec::new(),

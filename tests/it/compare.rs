@@ -8,8 +8,7 @@ use crate::common;
 use rigel::analyse::{Comparison, Judgement, PointSummary, Scope, Subject, compare, is_precise, summarise_within};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Nanos, Ratio, SimSpec};
-use rigel::plan::{CalibrateRequest, Search};
+use rigel::model::{Bytes, CalibrateRequest, Nanos, Ratio, Request, SimSpec};
 use rigel::record::PointRecord;
 use rigel::record::journal::{Header, Run};
 use rigel::report::comparison;
@@ -44,7 +43,7 @@ fn spec(text: &str) -> SimSpec {
 }
 
 fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
-    common::header(spec, &Search::Calibrate(request.clone()), "yesterday")
+    common::header(spec, &Request::Calibrate(request.clone()), "yesterday")
 }
 
 /// The first run against the others; slower by 5 % is asked about.
@@ -167,7 +166,8 @@ fn another_target_is_a_condition_and_another_size_of_io_is_not_compared() {
     after.header.host.kernel = "6.9.0".into();
     assert_eq!(conditions(&after), [("target size", None), ("kernel", None)]);
     assert_eq!(compared(&after), all);
-    after.header.plan["calibrate"]["block"] = 16384.into();
+    let Request::Calibrate(request) = &mut after.header.invocation.request else { unreachable!("it was calibrated") };
+    request.block = 16384;
     let expected = [("target size", None), ("size of a small I/O", Some(Scope::Small)), ("kernel", None)];
     assert_eq!(conditions(&after), expected);
     assert_eq!(compared(&after), ["max MB/s", "one process MB/s"]);

@@ -8,8 +8,7 @@ use crate::common;
 use rigel::analyse::{Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, compare, predictability, round};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
-use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, SimSpec};
-use rigel::plan::{Search, SoakRequest};
+use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest};
 use rigel::record::journal::Header;
 use rigel::report::comparison;
 use rigel::report::soak::SoakResult;
@@ -40,7 +39,7 @@ fn start() -> Moment {
 }
 
 fn soak(spec: SimSpec, request: &SoakRequest, rounds: Vec<Round>) -> Soak {
-    let header = common::header(spec, &Search::Soak(request.clone()), &start().to_string());
+    let header = common::header(spec, &Request::Soak(request.clone()), &start().to_string());
     let terms = PredictabilityTerms {
         objectives: request.objectives.clone(),
         share: request.share.get(),

@@ -5,10 +5,9 @@ use crate::common::{self, run};
 use rigel::analyse::{Calibration, Confidence, Limits, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
-    Arrivals, Bound, Coordinates, Load, Mix, Nanos, Pattern, Point, Ratio, Step, Stream, Until, WarmUp,
+    Arrivals, Bound, CalibrateRequest, Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, Step,
+    Stream, Until, WarmUp,
 };
-use rigel::plan::curve::Loads;
-use rigel::plan::{CalibrateRequest, CurveRequest};
 
 /// Runs of which 95 % should hold the truth.
 const RUNS: u64 = 200;

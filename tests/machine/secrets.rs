@@ -3,8 +3,9 @@
 
 use crate::common::{Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
-use rigel::model::{Dbms, SqlTarget, SqlWork, Tables, Target, WarmUp};
-use rigel::plan::{CurveRequest, Search, SqlStop, SqlTerms};
+use rigel::model::{
+    CurveRequest, Dbms, Request, RunOptions, SqlStop, SqlTarget, SqlTerms, SqlWork, Tables, Target, WarmUp,
+};
 use rigel::record::journal::Journal;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -218,12 +219,10 @@ fn resumable(url: &str) -> rigel::record::journal::Header {
         warm_up: WarmUp::NONE,
         statement_timeout: None,
     });
-    let search = Search::Curve(request);
+    let search = Request::Curve(request);
     let mut head = header("1,1ms".parse().unwrap(), &search, "2026-01-01 00:00:00 +0000");
     head.target = Target::Sql(SqlTarget { dbms: Dbms::Postgres, urls: vec![url.into()], private_in: None });
-    let plan = head.plan.as_object_mut().unwrap();
-    let more = serde_json::json!({ "destroy": [], "allow_holes": false, "workers": 1, "seed": 1, "directory": "/" });
-    plan.extend(more.as_object().unwrap().clone());
+    head.invocation.options = RunOptions { seed: 1, directory: "/".into(), ..RunOptions::default() };
     head
 }
 

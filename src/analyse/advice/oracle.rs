@@ -2,6 +2,7 @@
 
 use super::{Advice, Ground, Opinion, Product, Section, size, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
+use crate::model::Request;
 
 const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
 const DOP: &str =
@@ -79,7 +80,10 @@ fn figure(
 
 /// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.
 fn disks(ground: &Ground) -> Advice {
-    let told = ground.header.plan["calibrate"]["num_disks"].as_u64().unwrap_or(1);
+    let told = match ground.header.request() {
+        Request::Calibrate(request) => request.num_disks,
+        _ => 1,
+    };
     Advice {
         value: Some(told.to_string()),
         derivation: "what was told by --num-disks: not measured, and of no effect on the figures".into(),

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::analyse::{Knee, LogWrites, Mean, calibration};
-use crate::model::{BlockDevice, Bound, Finding, Ratio, TargetFacts, VolumeMember};
+use crate::model::{
+    BlockDevice, Bound, CalibrateRequest, Finding, Invocation, Ratio, Request, TargetFacts, VolumeMember,
+};
 use crate::record::journal::EngineChoice;
 use std::path::PathBuf;
 
@@ -73,7 +75,7 @@ pub(crate) fn header() -> Header {
         engine: EngineChoice { name: "uring".into(), buffered: false },
         engine_about: String::new(),
         points: Vec::new(),
-        plan: serde_json::json!({ "calibrate": { "num_disks": 4 } }),
+        invocation: Invocation::of(Request::Calibrate(CalibrateRequest { num_disks: 4, ..CalibrateRequest::DEFAULT })),
         host: crate::model::Host { cpus: 32, ..crate::model::Host::default() },
         facts: TargetFacts { server: None, name: "/data/file".into(), usable: Bytes(4 << 30), members: vec![member] },
         findings: Vec::new(),

@@ -4,8 +4,7 @@ use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target,
 use crate::cli::output::remark;
 use crate::cli::progress::{Progress, Way};
 use crate::clock;
-use crate::model::{Error, Step, Target};
-use crate::plan::Search;
+use crate::model::{Error, Request, Step, Target};
 use crate::record::PointRecord;
 use crate::record::journal::{Header, Journal, Run};
 use crate::run::{Event, Listen, soak};
@@ -43,7 +42,7 @@ pub(in crate::cli) fn resume(
 
 /// True if the time of the soak's last round is over. The time of a model stands still meanwhile.
 fn is_over(header: &Header, last: u32) -> Result<bool, Error> {
-    let Some(Search::Soak(request)) = Search::of(&header.plan) else { return Ok(false) };
+    let Request::Soak(request) = header.request() else { return Ok(false) };
     let is_lapsed =
         !matches!(header.target, Target::Sim(_)) && clock::gone_since(header.started.parse()?) >= request.lasting;
     Ok(last >= request.rounds() || is_lapsed)
@@ -57,7 +56,7 @@ pub(in crate::cli) fn measure(
     ended: &mut Ended,
 ) -> Result<bool, Error> {
     let stop = stop_flag()?;
-    let search = &job.plan.search;
+    let search = &job.invocation.request;
     let title = format!("soak {}", job.target);
     let way = Way::of(args.no_progress, args.live);
     let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
@@ -76,7 +75,7 @@ fn prepare_and_measure(
     tell: &dyn Fn(&Event),
     ended: &mut Ended,
 ) -> Result<(), Error> {
-    let Search::Soak(request) = job.plan.search.clone() else {
+    let Request::Soak(request) = job.invocation.request.clone() else {
         return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
     };
     let made = ready(job, stop, &mut |event| tell(&event));
@@ -96,14 +95,14 @@ fn prepare_and_measure(
     } else {
         let mut bench = made?;
         bench.findings.append(&mut job.findings);
-        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.plan);
+        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.invocation);
         job.results.claim()?;
         let journal = Journal::create(job.results.directory(), &header)?;
         (Some(bench), journal, header)
     };
     ended(&header, None);
     let began = header.started.parse()?;
-    let conductor = soak::Soak { request: &request, began, last, seed: job.plan.seed };
+    let conductor = soak::Soak { request: &request, began, last, seed: job.invocation.options.seed };
     let job = &*job;
     let mut again = |listen: &mut Listen| {
         let bench = ready(job, stop, listen)?;

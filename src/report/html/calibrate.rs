@@ -5,8 +5,7 @@ use super::page::{Answer, Block, Headline, Page, Section, Table};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, PointSummary, is_throttled};
-use crate::model::{Finding, Severity, Step};
-use crate::plan::Search;
+use crate::model::{Finding, Request, Severity, Step};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::calibration;
@@ -104,7 +103,7 @@ fn bad(run: &Run, found: &Calibration) -> Option<String> {
 
 /// True if the bound is of whoever started the run, and not what Oracle's procedure has by default.
 fn asked(run: &Run) -> bool {
-    matches!(Search::of(&run.header.plan), Some(Search::Calibrate(request)) if request.bound_given)
+    matches!(run.header.request(), Request::Calibrate(request) if request.bound_given)
 }
 
 /// That nothing that was offered kept the bound.
@@ -184,7 +183,7 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     let closed = first_classes(&found.points, |point| point.step == Step::Depth);
     let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
     let large = first_classes(&found.points, |point| point.step == Step::Large);
-    let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
+    let bound = run.header.request().bound();
     let groups = throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
     let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS").into_iter().collect();
     blocks.extend(throughput::beside([

@@ -11,7 +11,6 @@ use crate::analyse::{
     summarise_within,
 };
 use crate::model::{Finding, Severity, Step};
-use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::comparison;
@@ -137,7 +136,7 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
 }
 
 fn points_of(run: &Run) -> Vec<PointSummary> {
-    let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
+    let bound = run.header.request().bound();
     run.latest().iter().map(|record| summarise_within(record, bound)).collect()
 }
 

@@ -7,7 +7,6 @@ use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, CurveResult, Estimate, PointSummary};
 use crate::model::{Finding, Severity, Step};
-use crate::plan::Search;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::{calibration, curve};
@@ -184,7 +183,7 @@ fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
 pub(super) fn drawn(run: &Run, found: &CurveResult, called: Words) -> Section {
     let closed = first_classes(&found.points, |point| point.step == Step::Depth);
     let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
-    let bound = Search::of(&run.header.plan).and_then(|search| search.bound());
+    let bound = run.header.request().bound();
     let has_shape = closed.len() > 1;
     let mut facts = found.shape;
     if !has_shape {

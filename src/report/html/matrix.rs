@@ -6,8 +6,7 @@ use super::page::{Answer, Block, Chart, Headline, Heat, Page, Plot, Section, Sha
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{ClassSummary, CurveFacts, Estimate, PointSummary, curve_facts, summarise};
-use crate::model::{Finding, Severity};
-use crate::plan::Search;
+use crate::model::{Finding, Request, Severity};
 use crate::record::journal::Run;
 use crate::record::{End, PointRecord};
 use crate::report::table;
@@ -297,7 +296,7 @@ fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &Curve
 
 /// What was done, from the points that were planned.
 fn workload(run: &Run) -> String {
-    if Search::of(&run.header.plan).is_some() {
+    if !matches!(run.header.request(), Request::Orion(_)) {
         return String::new();
     }
     let streams = || run.header.points.iter().flat_map(|point| &point.streams);

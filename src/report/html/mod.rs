@@ -21,7 +21,6 @@ mod timeline;
 mod words;
 
 use crate::model::Moment;
-use crate::plan::Search;
 use crate::record::journal::Run;
 pub use compare::compared;
 use page::Page;
@@ -54,8 +53,7 @@ pub fn of(run: &Run) -> Page {
 /// What stands above the answer.
 fn frame(run: &Run) -> Page {
     let header = &run.header;
-    let measured = Search::of(&header.plan).map_or("orion", |search| search.verb());
-    let verb = if run.imported.is_empty() { measured } else { "import" };
+    let verb = header.request().verb();
     let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
     let target = &header.facts.name;
     Page {

@@ -2,10 +2,8 @@
 
 use super::page::{Block, Section};
 use super::words;
-use crate::model::{BlockDevice, Target, VolumeMember};
-use crate::plan::Search;
+use crate::model::{BlockDevice, Request, Target, VolumeMember};
 use crate::record::journal::Header;
-use serde_json::Value;
 
 /// What was run and on what; `workload` says what was done, in words.
 pub(super) fn section(header: &Header, workload: &str) -> Section {
@@ -116,14 +114,14 @@ fn device(device: &BlockDevice) -> Vec<String> {
 
 /// The seed of every random choice, as the journal keeps it.
 fn seed(header: &Header) -> Option<u64> {
-    header.plan.get("seed").and_then(Value::as_u64)
+    (!matches!(header.request(), Request::Import(_))).then_some(header.invocation.options.seed)
 }
 
 /// The command that does the same again: with the seed that was drawn, and without the directory that is taken.
 pub(super) fn again(header: &Header) -> String {
     let mut words = vec!["rigel".to_string()];
     // Orion's own arguments stand alone in the journal, because the program may have been called by that name.
-    if Search::of(&header.plan).is_none() && header.command.first().is_none_or(|first| first != "orion") {
+    if matches!(header.request(), Request::Orion(_)) && header.command.first().is_none_or(|first| first != "orion") {
         words.push("orion".into());
     }
     let mut arguments = header.command.iter();

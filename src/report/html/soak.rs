@@ -4,8 +4,7 @@ use super::page::{Answer, Axis, Block, Chart, Headline, Heat, Lines, Mark, Page,
 use super::page::{Table, Tone, Unit};
 use super::{setup, words};
 use crate::analyse::{Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, Word};
-use crate::model::{Bytes, Finding, Load, Moment, Severity};
-use crate::plan::Search;
+use crate::model::{Bytes, Finding, Load, Moment, Request, Severity};
 use crate::record::journal::Header;
 use crate::report::soak::{self, SoakResult, middle};
 
@@ -41,7 +40,7 @@ pub fn page(header: &Header, result: &SoakResult) -> Page {
 
 /// What a round does, in words; empty where the run is no soak.
 fn workload(header: &Header) -> String {
-    let Some(Search::Soak(request)) = Search::of(&header.plan) else { return String::new() };
+    let Request::Soak(request) = header.request() else { return String::new() };
     let round = match request.work {
         Some(work) => {
             let limit = words::lasting(request.limit);
@@ -508,7 +507,7 @@ fn rounds(result: &SoakResult) -> Section {
 mod tests {
     use super::*;
     use crate::analyse::{Kept, PredictabilityTerms, RoundEnd, predictability};
-    use crate::model::{Host, Layout, Target, TargetFacts};
+    use crate::model::{Host, ImportRequest, Invocation, Layout, Target, TargetFacts};
     use crate::record::journal::{EngineChoice, FORMAT_IMPORTED};
     use crate::report::html::render;
 
@@ -522,7 +521,7 @@ mod tests {
             engine: EngineChoice { name: "sim".into(), buffered: false },
             engine_about: String::new(),
             points: Vec::new(),
-            plan: serde_json::json!({}),
+            invocation: Invocation::of(Request::Import(ImportRequest::default())),
             host: Host::default(),
             facts: TargetFacts { name: "disk".into(), ..TargetFacts::default() },
             findings: Vec::new(),

@@ -1,0 +1,177 @@
+//! What a run was asked for: plain data, kept in the journal's header. `plan` makes points of it.
+//!
+//! Goes in: the options of a verb with their defaults filled in. Comes out: values that serialise, so that the reports
+//! of a run can be made again and the run be resumed.
+
+mod calibrate;
+mod curve;
+mod layers;
+mod orion;
+mod soak;
+
+pub use calibrate::CalibrateRequest;
+pub use curve::{Background, CurveRequest, Loads, SqlStop, SqlTerms};
+pub use layers::LayersRequest;
+pub use orion::{LargeType, Matrix, OrionRequest, RunLevel};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+pub use soak::SoakRequest;
+use std::path::PathBuf;
+
+/// The request of a run, by the verb that made it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Request {
+    /// `rigel orion`: a matrix of small and large I/O.
+    Orion(OrionRequest),
+    /// `rigel calibrate`.
+    Calibrate(CalibrateRequest),
+    /// `rigel curve`.
+    Curve(CurveRequest),
+    /// `rigel sql run`: one or several loads by the sessions of a database.
+    Sql(CurveRequest),
+    /// `rigel layers`: the same blocks by one layer after the other.
+    Layers(LayersRequest),
+    /// `rigel soak`: the same round again and again.
+    Soak(SoakRequest),
+    /// `rigel import`: what other tools measured.
+    Import(ImportRequest),
+}
+
+/// The request of `rigel import`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportRequest {
+    /// The files that were read, as they were named.
+    pub files: Vec<String>,
+}
+
+/// The options of a run that `--resume` takes from its beginning, and that are the same for every verb.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunOptions {
+    /// Targets that may be overwritten: `--destroy`.
+    pub destroy: Vec<PathBuf>,
+    /// Reading where a file has no blocks is allowed: `--allow-holes`.
+    pub allow_holes: bool,
+    /// Minimum number of threads: `--workers`.
+    pub workers: usize,
+    /// Seed of every random choice: `--seed`.
+    pub seed: u64,
+    /// Working directory of the run: relative paths are resolved against it. Empty if it is not known.
+    pub directory: PathBuf,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { destroy: Vec::new(), allow_holes: false, workers: 1, seed: 0, directory: PathBuf::new() }
+    }
+}
+
+/// Names of the files that `rigel orion` writes as Orion did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrionFiles {
+    /// Date and time in the names.
+    pub stamp: String,
+    /// Path of the files without `_summary.txt` and the other suffixes.
+    pub prefix: PathBuf,
+}
+
+/// How a run was called: request and options. The journal's header keeps it, to make reports again and to resume.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Invocation {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub request: Request,
+    /// On what terms.
+    #[serde(flatten)]
+    pub options: RunOptions,
+    /// Of `rigel orion`.
+    #[serde(flatten)]
+    pub files: Option<OrionFiles>,
+}
+
+impl Request {
+    /// The key of each request in a journal's header.
+    const KEYS: [&'static str; 7] = ["orion", "calibrate", "curve", "sql", "layers", "soak", "import"];
+
+    /// The verb: the first word after `rigel`.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Orion(_) => "orion",
+            Self::Calibrate(_) => "calibrate",
+            Self::Curve(_) => "curve",
+            Self::Sql(_) => "sql",
+            Self::Layers(_) => "layers",
+            Self::Soak(_) => "soak",
+            Self::Import(_) => "import",
+        }
+    }
+
+    /// The words after `rigel` that `--resume` follows.
+    #[must_use]
+    pub fn command(&self) -> &'static str {
+        if let Self::Sql(_) = self { "sql run" } else { self.verb() }
+    }
+}
+
+impl Invocation {
+    /// A request without any option.
+    #[must_use]
+    pub fn of(request: Request) -> Self {
+        Self { request, options: RunOptions::default(), files: None }
+    }
+}
+
+impl<'de> Deserialize<'de> for Invocation {
+    /// Derived code would answer "no variant found" whatever part of a request it cannot read.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut map = Map::deserialize(deserializer)?;
+        let (key, asked) = Request::KEYS
+            .into_iter()
+            .find_map(|key| map.remove_entry(key))
+            .ok_or_else(|| D::Error::custom("its verb is not known to this version"))?;
+        let request = serde_json::from_value(Value::Object(Map::from_iter([(key.clone(), asked)])))
+            .map_err(|error| D::Error::custom(format!("the request of '{key}' is not readable: {error}")))?;
+        let rest = Value::Object(map);
+        let options = RunOptions::deserialize(&rest).map_err(D::Error::custom)?;
+        Ok(Self { request, options, files: OrionFiles::deserialize(&rest).ok() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(invocation: Value) -> Result<Invocation, String> {
+        serde_json::from_value(invocation).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_invocation_is_kept_whole() {
+        let options = RunOptions { seed: 7, workers: 2, directory: "/there".into(), ..RunOptions::default() };
+        let files = Some(OrionFiles { stamp: "20260102_0304".into(), prefix: "run/orion_20260102_0304".into() });
+        let request = Request::Orion(OrionRequest::new(RunLevel::Oltp));
+        let invocation = Invocation { request, options, files };
+        let kept = serde_json::to_value(&invocation).unwrap();
+        assert_eq!((&kept["seed"], &kept["orion"]["run"]), (&json!(7), &json!("oltp")));
+        assert_eq!(read(kept), Ok(invocation));
+    }
+
+    #[test]
+    fn options_that_no_journal_of_then_had_are_the_usual_ones() {
+        let imported = read(json!({ "import": { "files": ["a.csv"] } })).unwrap();
+        assert_eq!(imported, Invocation::of(Request::Import(ImportRequest { files: vec!["a.csv".into()] })));
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_read_is_an_error_that_names_its_verb() {
+        let missing = read(json!({ "soak": { "every": 1 }, "seed": 1 })).unwrap_err();
+        assert!(missing.contains("'soak'") && missing.contains("missing field"), "{missing}");
+        let other = read(json!({ "divine": {}, "seed": 1 })).unwrap_err();
+        assert!(other.contains("not known"), "{other}");
+    }
+}
