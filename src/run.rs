@@ -1,7 +1,7 @@
 //! The conductor: makes everything ready, then drives point after point and puts each into the journal.
 //!
-//! Goes in: a [`BenchRequest`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points. What
-//! a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
+//! Goes in: a [`BenchRequest`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points.
+//! What a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
 //! permitted it, and nothing is measured that was not looked at first.
 
 pub mod soak;

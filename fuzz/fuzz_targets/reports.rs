@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rigel::analyse::{Product, compare};
+use rigel::analyse::{Product, RunResult, compare};
 use rigel::record::journal::{self, Run};
 use rigel::report::table::Detail;
-use rigel::report::{advice, calibration, comparison, curve, fio, html, imported, layers, sql};
+use rigel::report::{advice, comparison, data, fio, html};
 use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,15 +25,12 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn report(run: &Run) {
-    let _ = (html::render(&html::of(run)), imported::csv(run), imported::text(run));
-    if let Some(found) = calibration::of(run) {
-        let _ = (advice::text(run, &found, &Product::ALL), advice::json(run, &found, &Product::ALL));
-    }
-    if let Some(found) = curve::of(run) {
-        let _ = (curve::text(run, &found, Detail::Usual), sql::text(run, &found, Detail::Usual));
-    }
-    if let Some(found) = layers::of(run) {
-        let _ = layers::text(run, &found, Detail::Usual);
+    let _ = (html::render(&html::of(run)), data::json(run));
+    let result = rigel::report::result(run);
+    let _ = rigel::report::text(run, &result, Detail::Usual);
+    let _ = rigel::report::csv(run, &result);
+    if let RunResult::Calibration(found) = &result {
+        let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
     }
     for point in &run.header.points {
         if let Ok(job) = fio::job(run, &point.coordinates.name()) {

@@ -161,10 +161,12 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
         _ => None,
     });
     let cache = CacheTest::of(records, &points);
-    let findings = honesty::doubts(records, &points, &curve, &cache, precision);
+    let low_load = at(shallow(Step::Depth));
+    let mut findings = honesty::doubts(records, &points, &curve, &cache, precision);
+    findings.extend(low_load.and_then(honesty::tail));
     Calibration {
         bound: bound.to_string(),
-        low_load: at(shallow(Step::Depth)),
+        low_load,
         at_knee: curve.knee.and_then(|knee| at(depth(knee.load))),
         maximum: at(greatest(Step::Depth)).map(|at| pooled(at, curve.cap)),
         large: at(greatest(Step::Large)),

@@ -3,7 +3,7 @@
 //!
 //! Each is a [`Finding`] with its evidence and its cure. What concerns one point alone stands with its summary.
 
-use super::calibration::{CurveFacts, curve_facts};
+use super::calibration::{AtLoad, CurveFacts, curve_facts};
 use super::doubts::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
@@ -266,6 +266,18 @@ pub fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
     let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
     let latency = at.and_then(|point| point.classes.first()?.latency);
     latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
+}
+
+/// A p99 far above the median where one read at a time is outstanding: there is nothing to queue behind.
+pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
+    const TIMES: f64 = 10.0;
+    let times = low_load.p99_us.value / low_load.p50_us.value;
+    (times >= TIMES).then(|| {
+        let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
+        let what =
+            format!("one read in a hundred takes {p99} or longer even one at a time, {times:.0} times the median");
+        Finding::note("tail", what)
+    })
 }
 
 /// The hard limit that throughput runs into, with what tells a throttle from a device that is busy.

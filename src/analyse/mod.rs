@@ -28,9 +28,11 @@ mod load;
 mod over_time;
 mod predictability;
 mod quantile;
+mod result;
 mod robust;
 mod rounds;
 mod series_figures;
+mod soak;
 pub mod sql;
 mod statistics;
 mod steady;
@@ -67,9 +69,11 @@ pub use predictability::{
     predictability,
 };
 pub use quantile::{Quantile, precise};
+pub use result::{ImportedResult, MatrixResult, RunResult};
 pub use robust::median;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
+pub use soak::{SoakReader, SoakResult};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};
 pub use steady::{Steady, steady};
 pub use summary::{

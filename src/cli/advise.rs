@@ -2,10 +2,10 @@
 
 use super::output;
 use super::report::warn_if_cut;
-use crate::analyse::Product;
+use crate::analyse::{Product, RunResult};
 use crate::model::Error;
 use crate::record::journal;
-use crate::report::{advice, calibration};
+use crate::report::{self, advice};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -49,12 +49,12 @@ impl ValueEnum for Product {
 pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let run = journal::read(&args.run)?;
     let place = args.run.display();
-    let found = calibration::of(&run).ok_or_else(|| {
-        Error::asked(
+    let RunResult::Calibration(found) = report::result(&run) else {
+        return Err(Error::asked(
             format!("'{place}' is not a calibration: it does not tell what settings are derived from"),
             "make one by `rigel calibrate TARGET`, and name its directory",
-        )
-    })?;
+        ));
+    };
     if found.maximum.is_none() {
         return Err(Error::asked(
             format!("the calibration in '{place}' was stopped before it measured anything to go by"),

@@ -3,6 +3,7 @@
 use super::measuring::{self, MeasuringArgs};
 use super::output::{self, remark, result};
 use super::page;
+use crate::analyse::RunResult;
 use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request};
 use crate::report::table::Detail;
 use crate::report::{self, data};
@@ -77,8 +78,9 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
-    let found = report::calibration::of(&run)
-        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
+    let RunResult::Calibration(found) = report::result(&run) else {
+        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+    };
     if args.measuring.json {
         output::json(&data::json(&run));
     } else if args.like_oracle {

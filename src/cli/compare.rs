@@ -1,10 +1,9 @@
 //! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
 
 use super::{output, page, soak};
-use crate::analyse::{self, Comparison, Scope, Subject};
+use crate::analyse::{self, Comparison, Scope, SoakResult, Subject};
 use crate::model::{Error, Ratio};
 use crate::record::journal::{self, Run};
-use crate::report::soak::SoakResult;
 use crate::report::{comparison, html};
 use clap::Args;
 use std::path::{Path, PathBuf};

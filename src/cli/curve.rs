@@ -6,6 +6,7 @@ use super::measuring::{self, MeasuringArgs};
 use super::output::{self, remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
+use crate::analyse::RunResult;
 use crate::model::{
     Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, WarmUp,
 };
@@ -90,8 +91,9 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
-    let found = report::curve::of(&run)
-        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
+    let RunResult::Curve(found) = report::result(&run) else {
+        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+    };
     if args.measuring.json {
         output::json(&data::json(&run));
     } else {

@@ -8,7 +8,7 @@ use crate::import::{self, Format, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
-use crate::report;
+use crate::report::{self, table::Detail};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -93,9 +93,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;
-    match report::imported::text(&run).filter(|_| !args.json) {
-        Some(text) => output::result(&text),
-        None => output::json(&report::data::json(&run)),
+    if args.json {
+        output::json(&report::data::json(&run));
+    } else {
+        output::result(&report::text(&run, &report::result(&run), Detail::Usual));
     }
     output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);

@@ -129,8 +129,8 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
 fn show(run: &Run, out: &Path, json: bool) {
     if json {
         output::json(&report::data::json(run));
-    } else if let Some(found) = report::layers::of(run) {
-        result(&report::layers::text(run, &found, Detail::Usual));
+    } else {
+        result(&report::text(run, &report::result(run), Detail::Usual));
     }
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", out.display()));
     page::beside(run, out);

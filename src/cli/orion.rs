@@ -15,8 +15,8 @@ use crate::plan::orion::VolumeShape;
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
-use crate::report::data;
-use crate::report::table::{self, Detail};
+use crate::report::table::Detail;
+use crate::report::{self, data};
 use crate::run::{Bench, BenchRequest, Event, Next};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -245,7 +245,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     } else {
         result(&format!("\n{}", classic::result_block(&job.asked.request, &points)));
     }
-    remark(&format!("\n{}", table::text(&run, Detail::Usual)));
+    remark(&format!("\n{}", report::text(&run, &report::result(&run), Detail::Usual)));
     let files = write_files(&run, &job.asked.files.prefix)?;
     let mut text = "\nOrion's files:\n".to_string();
     for path in &files {

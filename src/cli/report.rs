@@ -1,10 +1,11 @@
 //! `rigel report`: any report of a run, made again from its journal alone.
 
 use super::{orion, output, page, soak};
+use crate::analyse::RunResult;
 use crate::model::Error;
 use crate::record::journal::{self, Run};
 use crate::report::table::Detail;
-use crate::report::{self, calibration, curve, data, fio, html, imported, layers, sql, table};
+use crate::report::{self, data, fio, html, sql};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -66,8 +67,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(&run, point)?),
-        (None, Format::Text) => output::result(&text(&run, args.detail())),
-        (None, Format::Csv) => output::raw(&imported::csv(&run).unwrap_or_else(|| data::csv(&run))),
+        (None, Format::Text) => output::result(&report::text(&run, &report::result(&run), args.detail())),
+        (None, Format::Csv) => output::raw(&report::csv(&run, &report::result(&run))),
         (None, Format::Json) => output::json(&data::json(&run)),
         (None, Format::Awr) => output::result(&awr(&run)?),
         (None, Format::Orion) => output::result(&orion::summary_again(&run)?),
@@ -110,26 +111,15 @@ impl ReportArgs {
     }
 }
 
-/// The report for people that the run's verb has.
-fn text(run: &Run, detail: Detail) -> String {
-    if let Some(text) = imported::text(run) {
-        return text;
-    }
-    let calibrated = calibration::of(run).map(|found| calibration::text(run, &found, detail));
-    let drawn = || {
-        let found = curve::of(run)?;
-        Some(sql::text(run, &found, detail).unwrap_or_else(|| curve::text(run, &found, detail)))
-    };
-    let layered = || layers::of(run).map(|found| layers::text(run, &found, detail));
-    calibrated.or_else(drawn).or_else(layered).unwrap_or_else(|| table::text(run, detail))
-}
-
 fn awr(run: &Run) -> Result<String, Error> {
-    let found = curve::of(run).filter(|found| found.points.iter().any(|point| point.sql.is_some()));
-    let found = found.ok_or_else(|| {
-        Error::asked("this run is not of a database's sessions", "--format text, csv or json reports any run")
-    })?;
-    Ok(sql::awr_lines(run, &found.points))
+    match report::result(run) {
+        RunResult::Curve(found) if found.points.iter().any(|point| point.sql.is_some()) => {
+            Ok(sql::awr_lines(run, &found.points))
+        }
+        _ => {
+            Err(Error::asked("this run is not of a database's sessions", "--format text, csv or json reports any run"))
+        }
+    }
 }
 
 pub(super) fn warn_if_cut(run: &Run) {

@@ -5,7 +5,7 @@ use super::measuring::{self, Job, MeasuringArgs, rounds};
 use super::output::{self, remark};
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{Causes, Predictability, PredictabilityTerms, RoundCounts, order, predictability, round};
+use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult, round};
 use crate::model::{
     Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request, SoakRequest, SqlStop,
     SqlTerms, SqlWork, WarmUp,
@@ -14,7 +14,7 @@ use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
 use crate::report::html;
 use crate::report::openmetrics::{About, Exposed};
-use crate::report::soak::{self, SoakResult};
+use crate::report::soak;
 use crate::report::table::Detail;
 use crate::serve::{Address, Server};
 use clap::Args;
@@ -238,27 +238,14 @@ pub(super) fn is_soak(header: &Header) -> bool {
 
 /// A soak's journal, round by round: its header, what it says, and whether its last line was cut off.
 pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
-    let mut objectives: Option<Vec<Objective>> = None;
-    let (mut rounds, mut causes) = (Vec::new(), Causes::default());
+    let mut reader: Option<SoakReader> = None;
     let (header, cut) = journal::scan(path, &mut |header, record| {
-        let objectives =
-            objectives.get_or_insert_with(|| request(header).map_or_else(Vec::new, |it| it.objectives.clone()));
-        if let Some(round) = round(&record, objectives) {
-            causes.add(&round, &record);
-            rounds.push(round);
-        }
+        let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
+        reader.get_or_insert_with(|| SoakReader::new(objectives())).add(&record);
     })?;
     let request = request(&header).ok_or_else(|| Error::asked("this run is no soak", "rigel report reads any run"))?;
-    let terms = PredictabilityTerms {
-        objectives: request.objectives.clone(),
-        share: request.share.get(),
-        every_seconds: Some(request.every.as_secs_f64()),
-        planned: Some(request.rounds()),
-        is_open: matches!(request.load, Load::Open { .. }),
-    };
-    let findings = order(&mut rounds).into_iter().chain(causes.findings()).collect();
-    let found = predictability(&rounds, &terms);
-    Ok((header, SoakResult { rounds, found, findings }, cut))
+    let result = reader.unwrap_or_default().result(request);
+    Ok((header, result, cut))
 }
 
 impl SoakArgs {

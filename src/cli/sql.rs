@@ -7,6 +7,7 @@ use super::output::{self, remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
+use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use crate::model::{
@@ -498,13 +499,14 @@ impl ServerArgs {
 fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, args)?;
     let directory = job.results.directory();
-    let found = report::curve::of(&run)
-        .ok_or_else(|| Error::asked("this run was made by another verb", "go on with it by the verb that began it"))?;
+    let RunResult::Curve(found) = report::result(&run) else {
+        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+    };
     if args.json {
         output::json(&report::data::json(&run));
     } else {
-        let curve = || report::curve::text(&run, &found, Detail::Usual);
-        result(&report::sql::text(&run, &found, Detail::Usual).unwrap_or_else(curve));
+        let text = report::sql::text(&run, &found, Detail::Usual);
+        result(&text.unwrap_or_else(|| report::curve::text(&run, &found, Detail::Usual)));
     }
     remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
     page::beside(&run, directory);

@@ -11,12 +11,6 @@ use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Step,
 const WINDOWS: u64 = 4;
 
 impl SoakRequest {
-    /// Rounds of the whole timetable: a last one that would not be over in time is none.
-    #[must_use]
-    pub fn rounds(&self) -> u32 {
-        u32::try_from(self.lasting.0 / self.every.0.max(1)).unwrap_or(u32::MAX)
-    }
-
     /// When round `number`, from 1, is due, from the soak's beginning.
     #[must_use]
     pub fn due(&self, number: u32) -> Nanos {

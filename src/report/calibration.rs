@@ -1,9 +1,8 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
 use super::table::{self, Detail};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, calibration};
-use crate::model::{Bytes, Finding, Nanos, Request, Severity, Step, Target};
-use crate::record::End;
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary};
+use crate::model::{Bytes, Nanos, Request, Severity, Step, Target};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -11,23 +10,6 @@ use std::fmt::Write;
 pub(super) const NAME_WIDTH: usize = 22;
 /// Columns of the names of the rows of latencies.
 const ROW_WIDTH: usize = 21;
-
-/// What a run found; none if it was made by another verb.
-#[must_use]
-pub fn of(run: &Run) -> Option<Calibration> {
-    let Request::Calibrate(request) = run.header.request() else { return None };
-    let records = run.latest();
-    let mut found = calibration(&records, request.bound, request.precision);
-    let ended = records.iter().all(|record| record.end == End::Complete);
-    if !ended || request.next(run.header.facts.usable.0, 0, &found.points).is_some() {
-        found.findings.insert(0, Finding::doubt(
-            "incomplete",
-            "the run ended before it was through: figures are of what was measured until then, and more may be to come",
-            "go on with it by `rigel calibrate --resume` and its directory",
-        ));
-    }
-    Some(found)
-}
 
 /// The screen: the figures with their intervals, then what is doubtful.
 #[must_use]

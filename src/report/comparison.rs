@@ -2,11 +2,10 @@
 //!
 //! Goes in: journals that were read, the first of them the baseline. Comes out: text within 120 columns, or JSON.
 
-use super::soak::SoakResult;
 use super::table;
 use crate::analyse::{
-    BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, PointSummary, ROUNDS_MIN,
-    Round, Row, Scope, Subject, Term, Unit, Verdict, summarise_within,
+    BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, ROUNDS_MIN, Round, Row,
+    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict, summarise_within,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
@@ -33,25 +32,26 @@ const WIDTH: usize = 120;
 #[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let header = &run.header;
-    if !run.imported.is_empty() {
-        return super::imported::subject(name, run);
+    let result = super::result(run);
+    if let RunResult::Imported(found) = &result {
+        return super::imported::subject(name, run, found);
     }
     let request = header.request();
     let bound = request.bound();
     let records = run.latest();
-    let (points, of_run) = match super::calibration::of(run) {
-        Some(found) => (found.points, found.findings),
-        None => {
-            (records.iter().map(|record| summarise_within(record, bound)).collect::<Vec<PointSummary>>(), Vec::new())
-        }
+    let points = match &result {
+        RunResult::Calibration(found) => found.points.clone(),
+        _ => records.iter().map(|record| summarise_within(record, bound)).collect(),
     };
+    // Of a matrix and a curve the figures are compared point by point.
+    let of_run = if let RunResult::Calibration(found) = &result { &found.findings[..] } else { &[] };
     let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
     let through = match request {
         Request::Orion(_) => records.len() >= header.points.len(),
         request => request.next(header.facts.usable.0, 0, &points).is_none(),
     };
     let of_points = points.iter().flat_map(|point| &point.findings);
-    let doubts = doubts_in(header.findings.iter().chain(&of_run).chain(of_points));
+    let doubts = doubts_in(header.findings.iter().chain(of_run).chain(of_points));
     Subject {
         name: name.into(),
         header,
@@ -92,7 +92,7 @@ pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, end
 }
 
 /// How often each doubt was raised, by name.
-fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
+pub(super) fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
     let mut doubts = BTreeMap::new();
     for finding in findings.filter(|finding| finding.severity != Severity::Note) {
         *doubts.entry(finding.name.clone()).or_default() += 1;

@@ -3,18 +3,11 @@
 use super::calibration::{self, NAME_WIDTH, plus_minus};
 use super::chart::{self, Mark, Series};
 use super::table::{self, Detail};
-use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, curve};
+use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary};
 use crate::model::{Arrivals, Bytes, CurveRequest, Loads, Nanos, Ratio, Request, Step};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
-
-/// What a run found; none if it was made by another verb.
-#[must_use]
-pub fn of(run: &Run) -> Option<CurveResult> {
-    let request = request(run)?;
-    Some(curve(&run.latest(), request.bound, request.precision))
-}
 
 fn request(run: &Run) -> Option<&CurveRequest> {
     match run.header.request() {

@@ -1,10 +1,10 @@
 //! The report for programs: JSON and csv.
 
 use super::csv::cell;
-use super::table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
-    Calibration, ClassSummary, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability, summarise,
+    Calibration, ClassSummary, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability, RunResult,
+    summarise,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -48,57 +48,53 @@ struct Report<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     points_planned: usize,
-    points: Vec<PointSummary>,
+    points: &'a [PointSummary],
     /// Of a run by `calibrate`: what it found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    calibration: Option<Calibration>,
+    calibration: Option<&'a Calibration>,
     /// Of a run by `curve`: what it showed as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
-    curve: Option<CurveResult>,
+    curve: Option<&'a CurveResult>,
     /// Of a run by `layers`: what each of them cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<LayersResult>,
+    layers: Option<&'a LayersResult>,
     /// Of a run by `import`: what other tools measured.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    imported: Vec<ImportedSummary>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    imported: &'a [ImportedSummary],
     /// Of one imported series of a throughput: what it says of days, as of a soak.
     #[serde(skip_serializing_if = "Option::is_none")]
-    predictability: Option<Predictability>,
-    findings: Vec<Finding>,
+    predictability: Option<&'a Predictability>,
+    findings: Vec<&'a Finding>,
 }
 
 /// The report of a run as JSON, one document.
 #[must_use]
 pub fn json(run: &Run) -> String {
     let header = &run.header;
-    let (mut calibration, mut curve) = (super::calibration::of(run), super::curve::of(run));
-    // A search has summed up its points already, against its bound.
-    let of_search = calibration.as_mut().map(|found| &mut found.points);
-    let points: Vec<PointSummary> = match of_search.or_else(|| curve.as_mut().map(|found| &mut found.points)) {
-        Some(points) => std::mem::take(points),
-        None => run.latest().iter().map(summarise).collect(),
-    };
-    let of_calibration = calibration.iter().flat_map(|found| &found.findings);
-    let of_matrix = table::doubts_of_run(run, &points);
-    let layers = super::layers::of(run);
-    let of_layers = layers.iter().flat_map(|found| &found.findings);
-    let of_run =
-        of_layers.chain(of_calibration).chain(curve.iter().flat_map(|found| &found.findings)).chain(&of_matrix);
-    let of_points = points.iter().flat_map(|point| &point.findings);
-    let series = super::imported::one_series(run);
-    let of_series = series.iter().flat_map(|one| &one.findings);
-    let findings = header.findings.iter().chain(of_run).chain(of_series).chain(of_points).cloned().collect();
-    let report = Report {
+    let result = super::result(run);
+    let points = result.points();
+    let mut report = Report {
         head: Head::of(header),
         points_planned: header.points.len().max(points.len()),
         points,
-        calibration,
-        curve,
-        layers,
-        imported: super::imported::of(run),
-        predictability: series.map(|one| one.found),
-        findings,
+        calibration: None,
+        curve: None,
+        layers: None,
+        imported: &[],
+        predictability: None,
+        findings: result.all_findings(&header.findings).collect(),
     };
+    match &result {
+        RunResult::Matrix(_) => {}
+        RunResult::Calibration(found) => report.calibration = Some(found),
+        RunResult::Curve(found) => report.curve = Some(found),
+        RunResult::Layers(found) => report.layers = Some(found),
+        RunResult::Soak(found) => report.predictability = Some(&found.found),
+        RunResult::Imported(found) => {
+            report.imported = &found.sources;
+            report.predictability = found.series.as_ref().map(|series| &series.found);
+        }
+    }
     document(&report)
 }
 

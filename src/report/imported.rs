@@ -2,45 +2,31 @@
 //!
 //! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
 
+use super::comparison::doubts_in;
 use super::csv::cell;
-use super::soak::{self, SoakResult};
-use super::table;
-use crate::analyse::{
-    ImportedSummary, LoadFigures, OverTime, PredictabilityTerms, Scope, SeriesSummary, Subject, Term,
-};
-use crate::analyse::{imported, order, predictability, rounds, summaries};
+use super::soak;
+use super::table::{self, Detail};
+use crate::analyse::summaries;
+use crate::analyse::{ImportedResult, ImportedSummary, LoadFigures, OverTime, Scope, SeriesSummary, Subject, Term};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, Imported, LoadPoint, ToldLoad};
+use crate::record::imported::{Figures, LoadPoint, ToldLoad};
 use crate::record::journal::Run;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Columns of the text.
 const WIDTH: usize = 120;
-/// Share by which outstanding operations may differ from Little's law before it is worth a word. fio's means leave out
-/// what goes on between the end of one operation and the beginning of the next.
-const LITTLE_TOLERANCE: f64 = 0.15;
 /// Series that are told one by one; iostat has hundreds.
 const SERIES_MAX: usize = 60;
 
-/// What was imported, summed up, in the order it was read.
+/// The report for people.
 #[must_use]
-pub fn of(run: &Run) -> Vec<ImportedSummary> {
-    run.imported.iter().map(imported).collect()
-}
-
-/// The report for people; none of a run that Rigel measured.
-#[must_use]
-pub fn text(run: &Run) -> Option<String> {
-    if run.imported.is_empty() {
-        return None;
-    }
+pub fn text(run: &Run, result: &ImportedResult, detail: Detail) -> String {
     let mut text = String::new();
-    for found in of(run) {
-        text.push_str(&heading(&found));
+    for found in &result.sources {
+        text.push_str(&heading(found));
         if !found.loads.is_empty() {
             text.push_str(&loads(&found.loads));
-            text.push_str(&wrapped("not told", &not_told(&found)));
+            text.push_str(&wrapped("not told", &not_told(found)));
         }
         if !found.series.is_empty() {
             text.push_str(&series(&found.series));
@@ -48,13 +34,15 @@ pub fn text(run: &Run) -> Option<String> {
         for note in &found.notes {
             text.push_str(&wrapped("note", note));
         }
-        for note in doubts(&found) {
-            text.push_str(&wrapped("doubt", &note));
-        }
         text.push('\n');
     }
-    if let Some(result) = one_series(run) {
-        text.push_str(&soak::series(&result));
+    if let Some(series) = &result.series {
+        text.push_str(&soak::series(series));
+        text.push('\n');
+    }
+    let findings = table::findings(run.header.findings.iter().chain(&result.findings), detail);
+    if !findings.is_empty() {
+        text.push_str(&findings);
         text.push('\n');
     }
     let _ = writeln!(
@@ -63,23 +51,7 @@ pub fn text(run: &Run) -> Option<String> {
         run.header.started, run.header.version
     );
     text.push_str(table::cut_off(run));
-    Some(text)
-}
-
-/// Of a run that is one series of a throughput and nothing else: what that says of days, as a soak's rounds would. None
-/// of a latency or a share, for which less may be better.
-#[must_use]
-pub fn one_series(run: &Run) -> Option<SoakResult> {
-    let [Imported { figures: Figures::Series(all), .. }] = run.imported.as_slice() else { return None };
-    let [series] = all.as_slice() else { return None };
-    let is_counted = || series.samples.iter().all(|sample| sample.value.is_none());
-    if !series.unit.ends_with("/s") && !is_counted() {
-        return None;
-    }
-    let mut rounds = rounds(series);
-    let findings = order(&mut rounds).into_iter().collect();
-    let found = predictability(&rounds, &PredictabilityTerms::default());
-    (rounds.len() > 1).then_some(SoakResult { rounds, found, findings })
+    text
 }
 
 fn heading(found: &ImportedSummary) -> String {
@@ -150,30 +122,6 @@ fn not_told(found: &ImportedSummary) -> String {
     parts.join("; ")
 }
 
-/// What the figures themselves make doubtful.
-fn doubts(found: &ImportedSummary) -> Vec<String> {
-    let mut doubts = Vec::new();
-    for one in &found.loads {
-        let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else { continue };
-        let is_part = found
-            .loads
-            .iter()
-            .any(|other| other.label == one.label && other.kind != one.kind && other.class == one.class);
-        if outstanding == 0 || is_part && one.kind != "mixed" {
-            continue;
-        }
-        let share = little / f64::from(outstanding);
-        if (share - 1.0).abs() > LITTLE_TOLERANCE {
-            doubts.push(format!(
-                "{}: {outstanding} were to be outstanding, and by Little's law {little:.2} were on average: the load was not what \
-                 its name says",
-                one.label
-            ));
-        }
-    }
-    doubts
-}
-
 fn series(series: &[SeriesSummary]) -> String {
     let width = series.iter().map(|one| one.name.chars().count()).max().unwrap_or(0).clamp(6, 36);
     let mut text = String::new();
@@ -230,12 +178,9 @@ pub(super) fn three_digits(value: f64) -> String {
 /// The report as csv: of loads a line for each kind of each, of series a line for each sample. None of a run that Rigel
 /// measured. Columns are added at the end.
 #[must_use]
-pub fn csv(run: &Run) -> Option<String> {
-    if run.imported.is_empty() {
-        return None;
-    }
+pub fn csv(result: &ImportedResult) -> String {
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
-    let found = of(run);
+    let found = &result.sources;
     let mut text = String::new();
     if found.iter().any(|one| !one.loads.is_empty()) {
         text.push_str(
@@ -243,7 +188,7 @@ pub fn csv(run: &Run) -> Option<String> {
              p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law\n",
         );
     }
-    for one in &found {
+    for one in found {
         let source = cell(one.sources.first().map_or("", String::as_str));
         for load in &one.loads {
             let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
@@ -271,7 +216,7 @@ pub fn csv(run: &Run) -> Option<String> {
     if found.iter().any(|one| !one.series.is_empty()) {
         text.push_str("source,tool,series,unit,begin,seconds,value,count\n");
     }
-    for one in &found {
+    for one in found {
         let source = cell(one.sources.first().map_or("", String::as_str));
         for series in &one.series {
             for sample in &series.samples {
@@ -281,12 +226,11 @@ pub fn csv(run: &Run) -> Option<String> {
             }
         }
     }
-    Some(text)
+    text
 }
 
 /// What was imported, as a run that is compared with others.
-pub(super) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
-    let found = of(run);
+pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> Subject<'a> {
     let points: Vec<&LoadPoint> = run
         .imported
         .iter()
@@ -295,13 +239,9 @@ pub(super) fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
             Figures::Series(_) => &[],
         })
         .collect();
-    let mut doubts = BTreeMap::new();
-    let count: usize = found.iter().map(|one| self::doubts(one).len()).sum();
-    if count > 0 {
-        doubts.insert("little".to_string(), count);
-    }
+    let doubts = doubts_in(run.header.findings.iter().chain(&result.findings));
     let mut tools: Vec<String> = Vec::new();
-    for one in &found {
+    for one in &result.sources {
         let tool = one.version.as_ref().map_or(one.tool.clone(), |version| format!("{} {version}", one.tool));
         if !tools.contains(&tool) {
             tools.push(tool);
@@ -359,7 +299,7 @@ fn is_matrix(points: &[&LoadPoint]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::{Judgement, compare};
+    use crate::analyse::{Judgement, RunResult, compare};
     use crate::import::{Source, read, table::Columns};
     use crate::model::{Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
     use crate::record::journal::{EngineChoice, FORMAT_IMPORTED, Header};
@@ -406,19 +346,22 @@ mod tests {
     #[test]
     fn reports_look_as_they_should() {
         for (name, run) in [("fio", fio()), ("series", series())] {
-            golden::check(&format!("imported/{name}.txt"), &text(&run).unwrap());
-            golden::check(&format!("imported/{name}.csv"), &csv(&run).unwrap());
+            let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
+            golden::check(&format!("imported/{name}.txt"), &text(&run, &found, Detail::Usual));
+            golden::check(&format!("imported/{name}.csv"), &csv(&found));
         }
     }
 
     #[test]
     fn only_a_throughput_is_judged_as_one() {
         let mut run = run(&[("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv"))]);
-        assert!(text(&run).unwrap().contains("throughput fell by 93 %"));
+        let said = |run: &Run| crate::report::text(run, &crate::report::result(run), Detail::Usual);
+        assert!(said(&run).contains("throughput fell by 93 %"));
         let Figures::Series(all) = &mut run.imported[0].figures else { panic!("no series") };
         all[0].unit = "ms".into();
-        let said = text(&run).unwrap();
-        assert!(one_series(&run).is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
+        let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
+        let said = said(&run);
+        assert!(found.series.is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
     }
 
     #[test]

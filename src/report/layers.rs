@@ -3,20 +3,13 @@
 use super::calibration::plus_minus;
 use super::sql;
 use super::table::{self, Detail};
-use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
+use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use crate::model::{Bytes, Layer, LayersRequest, Nanos, Request};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
 /// Columns of a layer's name.
 const NAME: usize = 33;
-
-/// What a run found; none if it was made by another verb.
-#[must_use]
-pub fn of(run: &Run) -> Option<LayersResult> {
-    request(run)?;
-    Some(layers(&run.latest(), run.header.host.cpus))
-}
 
 fn request(run: &Run) -> Option<&LayersRequest> {
     match run.header.request() {

@@ -8,7 +8,7 @@ use super::data::{self, Head};
 use super::table::{self, Detail};
 use crate::analyse::{
     ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
-    SeriesFigures, median,
+    SeriesFigures, SoakResult, median,
 };
 use crate::model::{Finding, Moment, Nanos, Resolution, Target};
 use crate::record::journal::Header;
@@ -25,17 +25,6 @@ const DAYS_MIN: i64 = 2;
 const LIST_MAX: usize = 12;
 /// From nothing to the greatest of all.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// A series with what it says.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SoakResult {
-    /// Ascending by time.
-    pub rounds: Vec<Round>,
-    /// What they say.
-    pub found: Predictability,
-    /// Findings beside those of the header.
-    pub findings: Vec<Finding>,
-}
 
 /// The screen, within 120 columns.
 #[must_use]

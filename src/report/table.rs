@@ -1,7 +1,7 @@
 //! The report for people: one screen of text.
 
-use crate::analyse::{ClassSummary, PointSummary, doubts_of_matrix, summarise};
-use crate::model::{Bytes, Finding, Nanos, Request, Severity, Target};
+use crate::analyse::{ClassSummary, MatrixResult, PointSummary};
+use crate::model::{Bytes, Finding, Nanos, Severity, Target};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -23,11 +23,11 @@ pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> 
     text + &line + "\n"
 }
 
-/// The report of a run as text, made from its journal alone.
+/// The report of a matrix as text, made from its journal alone.
 #[must_use]
-pub fn text(run: &Run, detail: Detail) -> String {
+pub fn text(run: &Run, result: &MatrixResult, detail: Detail) -> String {
     let header = &run.header;
-    let summaries: Vec<PointSummary> = run.latest().iter().map(summarise).collect();
+    let summaries = &result.points;
     let mut text = String::new();
     let facts = &header.facts;
     // A scratch file has its size in its name.
@@ -40,13 +40,12 @@ pub fn text(run: &Run, detail: Detail) -> String {
     let (done, planned) = (summaries.len(), header.points.len());
     let of = if planned > 0 { format!(" of {planned}") } else { String::new() };
     let _ = writeln!(text, "{done}{of} data points, Rigel {}\n", header.version);
-    text.push_str(&points(&summaries));
+    text.push_str(&points(summaries));
     text.push('\n');
-    text.push_str(&coverage(&summaries));
-    text.push_str(&witness(&summaries, &header.findings));
-    let of_run = doubts_of_run(run, &summaries);
+    text.push_str(&coverage(summaries));
+    text.push_str(&witness(summaries, &header.findings));
     let of_points = summaries.iter().flat_map(|summary| &summary.findings);
-    text.push_str(&findings(header.findings.iter().chain(&of_run).chain(of_points), detail));
+    text.push_str(&findings(header.findings.iter().chain(&result.findings).chain(of_points), detail));
     text.push_str(cut_off(run));
     text
 }
@@ -57,15 +56,6 @@ pub(super) fn cut_off(run: &Run) -> &'static str {
         "\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n"
     } else {
         ""
-    }
-}
-
-/// What is doubtful about a matrix as a whole; nothing of a search, which has its own.
-#[must_use]
-pub fn doubts_of_run(run: &Run, points: &[PointSummary]) -> Vec<Finding> {
-    match run.header.request() {
-        Request::Orion(_) => doubts_of_matrix(&run.latest(), points),
-        _ => Vec::new(),
     }
 }
 

@@ -5,13 +5,14 @@
 //! compare_series:: -- --nocapture` counts more pairs, and shows the counts; docs/methods/compare.md tells what came out.
 
 use crate::common;
-use rigel::analyse::{Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, compare, predictability, round};
+use rigel::analyse::{
+    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, compare, predictability, round,
+};
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest};
 use rigel::record::journal::Header;
 use rigel::report::comparison;
-use rigel::report::soak::SoakResult;
 use rigel::workload::rng::Rng;
 use std::sync::atomic::AtomicBool;
 

@@ -4,6 +4,7 @@
 use crate::common::{Place, rigel};
 use rigel::report::html::page::{Block, Chart, Lines, Page, Plot};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::Output;
 
 /// What a page of an ordinary run may be at the most.
@@ -47,7 +48,32 @@ fn checked(place: &Place, run: &str, document: &Value) -> String {
         let told = figure(document, &name);
         assert!((value - told).abs() <= 1e-9 * told.abs(), "{run}: {name} is {value} on the page and {told} in JSON");
     }
+    same_findings(place, run, document);
     page
+}
+
+/// Text, page and JSON raise the same findings, each as often.
+fn same_findings(place: &Place, run: &str, document: &Value) {
+    let mut raised: BTreeMap<String, usize> = BTreeMap::new();
+    for finding in document["findings"].as_array().unwrap() {
+        *raised.entry(finding["name"].as_str().unwrap().into()).or_default() += 1;
+    }
+    let sections = built(place, run).sections;
+    let on_page = sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+        Block::Findings(findings) => Some(findings),
+        _ => None,
+    });
+    let text = String::from_utf8(done(place, &format!("report {run} --verbose")).stdout).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&text);
+    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    for finding in on_page.flatten() {
+        // Those that recur stand once, with the number of the others.
+        let more = finding.what.rsplit_once(" (and ").and_then(|(_, rest)| rest.strip_suffix(" more of this kind)"));
+        *told.entry(finding.name.clone()).or_default() += 1 + more.map_or(0, |more| more.parse::<usize>().unwrap());
+        assert!(text.contains(&words(&finding.what)), "{run}: the text has no '{}':\n{text}", finding.what);
+    }
+    assert_eq!(told, raised, "{run}: on the page and in JSON");
 }
 
 /// What the page of a run is made of.
@@ -116,6 +142,7 @@ fn the_figures_of_every_page_are_those_of_the_json_report() {
         ("calibrate", "calibrate sim:8,100us"),
         ("depths", "curve sim:8,100us --depth 1..32"),
         ("rates", "curve sim:8,100us --rate 10%..120% --max-latency 1ms"),
+        ("tail", "calibrate sim:8,100us,slow=5ms@1.5%,limit=2000/s+10000"),
     ] {
         let output = done(&place, &format!("{arguments} --seed 7 --no-progress --json --out {run}"));
         let page = checked(&place, run, &json(&output));
@@ -153,6 +180,13 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
         checked(&place, run, &document);
         well_formed(&built(&place, run));
     }
+    // A load whose rate and mean do not go with the depth that it was asked for is doubted in every output.
+    let told = std::fs::read_to_string(format!("{root}/tests/imports/fio_three.json")).unwrap();
+    std::fs::write(place.0.join("deeper.json"), told.replace("\"iodepth\": \"2\"", "\"iodepth\": \"8\"")).unwrap();
+    done(&place, "import deeper.json --out deeper");
+    let document = json(&done(&place, "report deeper --json"));
+    checked(&place, "deeper", &document);
+    assert_eq!(document["findings"][0]["name"], "littles-law", "{document}");
     // Of series of unlike things none is the one to go away with.
     done(&place, &format!("import {root}/tests/imports/iostat_iso.txt --out iostat"));
     let page = built(&place, "iostat");

@@ -135,7 +135,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(run) = read(&place, &bytes) {
-            let _ = rigel::report::table::text(&run, rigel::report::table::Detail::Verbose);
+            let _ = rigel::report::text(&run, &rigel::report::result(&run), rigel::report::table::Detail::Verbose);
             let _ = rigel::report::data::csv(&run);
             let _ = rigel::report::data::json(&run);
         }

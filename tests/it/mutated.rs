@@ -2,10 +2,10 @@
 //! fuzzer goes further (`fuzz/`); this is a fixed sample for every day, the same each time.
 
 use crate::common::{Place, entries, rigel};
-use rigel::analyse::{Product, compare};
+use rigel::analyse::{Product, RunResult, compare};
 use rigel::record::journal::{self, Run};
 use rigel::report::table::Detail;
-use rigel::report::{advice, calibration, comparison, curve, data, fio, html, imported, layers, sql, table};
+use rigel::report::{self, advice, calibration, comparison, data, fio, html};
 use rigel::workload::rng::Rng;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,20 +14,15 @@ use std::path::Path;
 const MUTATIONS: u64 = 20;
 
 /// All that can be said of a run, alone and beside the one it was made of.
-fn report(run: &Run, sound: &Run) {
-    let _ =
-        (table::text(run, Detail::Verbose), data::json(run), data::csv(run), imported::csv(run), imported::text(run));
+fn report_of(run: &Run, sound: &Run) {
+    let _ = (data::json(run), data::csv(run));
     let _ = html::render(&html::of(run));
-    if let Some(found) = calibration::of(run) {
-        let _ = (calibration::text(run, &found, Detail::Usual), calibration::oracle_row(run, &found));
-        let _ = advice::text(run, &found, &Product::ALL);
-        let _ = advice::json(run, &found, &Product::ALL);
-    }
-    if let Some(found) = curve::of(run) {
-        let _ = (curve::text(run, &found, Detail::Usual), sql::text(run, &found, Detail::Usual));
-    }
-    if let Some(found) = layers::of(run) {
-        let _ = layers::text(run, &found, Detail::Usual);
+    let result = report::result(run);
+    let _ = (report::text(run, &result, Detail::Verbose), report::text(run, &result, Detail::Usual));
+    let _ = report::csv(run, &result);
+    if let RunResult::Calibration(found) = &result {
+        let _ = calibration::oracle_row(run, found);
+        let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
     }
     for point in run.header.points.iter().take(4) {
         let _ = fio::job(run, &point.coordinates.name());
@@ -104,7 +99,7 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
         let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
         match journal::parse(path, text.as_bytes()) {
             Ok(run) => {
-                let told = std::panic::catch_unwind(|| report(&run, &whole));
+                let told = std::panic::catch_unwind(|| report_of(&run, &whole));
                 assert!(told.is_ok(), "{name}: seed {seed} ends in a panic");
                 reports += 1;
             }

@@ -31,3 +31,11 @@ pub struct SoakRequest {
     /// Share of the time in which objectives must be kept.
     pub share: Ratio,
 }
+
+impl SoakRequest {
+    /// Rounds of the whole timetable: a last one that would not be over in time is none.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
+        u32::try_from(self.lasting.0 / self.every.0.max(1)).unwrap_or(u32::MAX)
+    }
+}

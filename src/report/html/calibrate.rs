@@ -11,10 +11,6 @@ use crate::record::journal::Run;
 use crate::report::calibration;
 use std::fmt::Write;
 
-/// How many times the median a p99 at low load may be before a reader must hear of it: a device that answers one
-/// request at a time has nothing to queue behind.
-const TAIL: f64 = 10.0;
-
 /// The page, with what stands above it.
 pub(super) fn page(run: &Run, found: &Calibration, page: Page) -> Page {
     Page { answer: answer(run, found), figures: figures(found), sections: sections(run, found), ..page }
@@ -50,15 +46,23 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
 /// A throttle, a tail that no load explains, and that no rate kept a bound for which nobody asked.
 fn care(run: &Run, found: &Calibration) -> Option<String> {
     let throttle = throttle(&found.findings, &found.points, &found.curve);
-    let parts: Vec<String> =
-        throttle.into_iter().chain(tail(found)).chain(kept_none(found).filter(|_| !asked(run))).collect();
+    let parts: Vec<String> = throttle
+        .into_iter()
+        .chain(sentence_of("tail", &found.findings))
+        .chain(kept_none(found).filter(|_| !asked(run)))
+        .collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 /// What a finding says of a limit that makes operations wait: that every part of a device is at work needs no telling.
 pub(super) fn throttle(findings: &[Finding], points: &[PointSummary], curve: &CurveFacts) -> Option<String> {
-    let cap = findings.iter().find(|finding| finding.name == "cap" && is_throttled(points, curve))?;
-    Some(format!("{}.", words::capital(&cap.what)))
+    if is_throttled(points, curve) { sentence_of("cap", findings) } else { None }
+}
+
+/// The finding of this name as a sentence.
+fn sentence_of(name: &str, findings: &[Finding]) -> Option<String> {
+    let finding = findings.iter().find(|finding| finding.name == name)?;
+    Some(format!("{}.", words::capital(&finding.what)))
 }
 
 fn at_most(found: &Calibration) -> String {
@@ -80,17 +84,6 @@ fn bound_words(bound: &str) -> String {
         Some((latency, quantile)) => format!("{latency} at {quantile}"),
         None => bound.into(),
     }
-}
-
-fn tail(found: &Calibration) -> Option<String> {
-    let low = found.low_load?;
-    let times = low.p99_us.value / low.p50_us.value;
-    (times >= TAIL).then(|| {
-        format!(
-            "One read in a hundred takes {} or longer even one at a time, {times:.0} times the median.",
-            words::time(low.p99_us.value)
-        )
-    })
 }
 
 /// A promise that was asked for and not kept, or I/Os that failed.

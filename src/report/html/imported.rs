@@ -2,13 +2,12 @@
 
 use super::page::{Answer, Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Tone, Unit};
 use super::{distribution, soak, words};
-use crate::analyse::{Estimate, ImportedSummary, LoadFigures, SeriesSummary};
-use crate::model::{Bytes, Moment};
+use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary, SoakResult};
+use crate::model::{Bytes, Moment, Severity};
 use crate::record::Histogram;
 use crate::record::imported::Figures;
 use crate::record::journal::Run;
 use crate::report::imported;
-use crate::report::soak::SoakResult;
 
 /// Series that are drawn, at most: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
@@ -17,11 +16,14 @@ const DRAWN_MAX: usize = 12;
 const DISTRIBUTIONS_MAX: usize = 4;
 
 /// The page.
-pub(super) fn page(run: &Run, mut page: Page) -> Page {
-    let found = imported::of(run);
+pub(super) fn page(run: &Run, result: &ImportedResult, mut page: Page) -> Page {
+    if let Some(series) = &result.series {
+        return series_page(run, result, series, page);
+    }
+    let found = &result.sources;
     let loads: Vec<&LoadFigures> = found.iter().flat_map(|one| &one.loads).collect();
     let series: Vec<&SeriesSummary> = found.iter().flat_map(|one| &one.series).collect();
-    let best = best(&found);
+    let best = best(found);
     let mut tools: Vec<String> = found.iter().map(tool).collect();
     tools.dedup();
     let of_best = best.as_ref().map(|(_, load)| *load);
@@ -39,16 +41,23 @@ pub(super) fn page(run: &Run, mut page: Page) -> Page {
         let lead = "What was counted, with the least and the greatest value and when they were.";
         page.sections.push(words::section("series", "Every series", lead, vec![series_table(&series)]));
     }
+    if !result.findings.is_empty() {
+        let all = || run.header.findings.iter().chain(&result.findings);
+        if all().any(|finding| finding.severity != Severity::Note) {
+            page.answer.tone = Tone::Doubt;
+        }
+        page.sections.push(words::findings(all()));
+    }
     let blocks = found.iter().flat_map(told).collect();
     page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
     page
 }
 
 /// The page of one series: what it says of days.
-pub(super) fn series_page(run: &Run, result: &SoakResult, frame: Page) -> Page {
-    let mut page = soak::of_series(&run.header, result);
+fn series_page(run: &Run, result: &ImportedResult, series: &SoakResult, frame: Page) -> Page {
+    let mut page = soak::of_series(&run.header, series);
     (page.title, page.heading) = (frame.title, frame.heading);
-    let blocks = imported::of(run).iter().flat_map(told).collect();
+    let blocks = result.sources.iter().flat_map(told).collect();
     page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
     page
 }

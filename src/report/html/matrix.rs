@@ -5,11 +5,10 @@ use super::distribution::Chosen;
 use super::page::{Answer, Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{ClassSummary, CurveFacts, Estimate, PointSummary, curve_facts, summarise};
+use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixResult, PointSummary, curve_facts};
 use crate::model::{Finding, Request, Severity};
 use crate::record::journal::Run;
 use crate::record::{End, PointRecord};
-use crate::report::table;
 use std::fmt::Write;
 
 /// Most columns and rows of a field whose values are written into it.
@@ -24,16 +23,15 @@ const CLEARLY_LESS: f64 = 0.95;
 type Found<'a> = (usize, &'a PointSummary, usize, &'a ClassSummary);
 
 /// The page, with what stands above it.
-pub(super) fn page(run: &Run, page: Page) -> Page {
+pub(super) fn page(run: &Run, result: &MatrixResult, page: Page) -> Page {
     let records = run.latest();
-    let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-    let of_run = table::doubts_of_run(run, &points);
+    let MatrixResult { points, findings: of_run } = result;
     let alone = points.iter().filter(|point| point.step.is_cell() && point.large == 0);
     let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
     Page {
-        answer: answer(run, &points, &of_run, &shape),
-        figures: figures(&points),
-        sections: sections(run, &records, &points, &of_run, &shape),
+        answer: answer(run, points, of_run, &shape),
+        figures: figures(points),
+        sections: sections(run, &records, points, of_run, &shape),
         ..page
     }
 }

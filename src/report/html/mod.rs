@@ -20,6 +20,7 @@ mod throughput;
 mod timeline;
 mod words;
 
+use crate::analyse::RunResult;
 use crate::model::Moment;
 use crate::record::journal::Run;
 pub use compare::compared;
@@ -31,23 +32,15 @@ pub use soak::page as of_soak;
 #[must_use]
 pub fn of(run: &Run) -> Page {
     let page = frame(run);
-    if let Some(result) = super::imported::one_series(run) {
-        return imported::series_page(run, &result, page);
+    match super::result(run) {
+        RunResult::Matrix(found) => matrix::page(run, &found, page),
+        RunResult::Calibration(found) => calibrate::page(run, &found, page),
+        RunResult::Curve(found) if found.points.iter().any(|point| point.sql.is_some()) => sql::page(run, &found, page),
+        RunResult::Curve(found) => curve::page(run, &found, page),
+        RunResult::Layers(found) => layers::page(run, &found, page),
+        RunResult::Soak(found) => soak::page(&run.header, &found),
+        RunResult::Imported(found) => imported::page(run, &found, page),
     }
-    if !run.imported.is_empty() {
-        return imported::page(run, page);
-    }
-    if let Some(found) = super::calibration::of(run) {
-        return calibrate::page(run, &found, page);
-    }
-    if let Some(found) = super::curve::of(run) {
-        let is_database = found.points.iter().any(|point| point.sql.is_some());
-        return if is_database { sql::page(run, &found, page) } else { curve::page(run, &found, page) };
-    }
-    if let Some(found) = super::layers::of(run) {
-        return layers::page(run, &found, page);
-    }
-    matrix::page(run, page)
 }
 
 /// What stands above the answer.

@@ -3,10 +3,12 @@
 use super::page::{Answer, Axis, Block, Chart, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape};
 use super::page::{Table, Tone, Unit};
 use super::{setup, words};
-use crate::analyse::{Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, Word};
+use crate::analyse::{
+    Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, SoakResult, Word,
+};
 use crate::model::{Bytes, Finding, Load, Moment, Request, Severity};
 use crate::record::journal::Header;
-use crate::report::soak::{self, SoakResult, middle};
+use crate::report::soak::{self, middle};
 
 /// A figure of a round, or of its host.
 type Of<T> = fn(&T) -> Option<f64>;

@@ -1,0 +1,60 @@
+//! What the rounds of a soak say.
+//!
+//! Goes in: the records of a soak, one after the other, so that a journal of weeks is never in memory as a whole. Comes
+//! out: a [`SoakResult`].
+
+use super::causes::Causes;
+use super::predictability::{Predictability, PredictabilityTerms, order, predictability};
+use super::rounds::{Round, round};
+use crate::model::{Finding, Load, Objective, SoakRequest};
+use crate::record::PointRecord;
+
+/// A series of rounds with what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoakResult {
+    /// Ascending by time.
+    pub rounds: Vec<Round>,
+    /// What they say.
+    pub found: Predictability,
+    /// Findings beside those of the header.
+    pub findings: Vec<Finding>,
+}
+
+/// The rounds of a soak so far.
+#[derive(Debug, Default)]
+pub struct SoakReader {
+    objectives: Vec<Objective>,
+    rounds: Vec<Round>,
+    causes: Causes,
+}
+
+impl SoakReader {
+    /// A reader that has seen no round of the soak with these `objectives`.
+    #[must_use]
+    pub fn new(objectives: &[Objective]) -> Self {
+        Self { objectives: objectives.to_vec(), ..Self::default() }
+    }
+
+    /// Adds a record; one that is not of a round is left out.
+    pub fn add(&mut self, record: &PointRecord) {
+        if let Some(round) = round(record, &self.objectives) {
+            self.causes.add(&round, record);
+            self.rounds.push(round);
+        }
+    }
+
+    /// What the rounds say, which `request` asked for.
+    #[must_use]
+    pub fn result(mut self, request: &SoakRequest) -> SoakResult {
+        let terms = PredictabilityTerms {
+            objectives: request.objectives.clone(),
+            share: request.share.get(),
+            every_seconds: Some(request.every.as_secs_f64()),
+            planned: Some(request.rounds()),
+            is_open: matches!(request.load, Load::Open { .. }),
+        };
+        let findings = order(&mut self.rounds).into_iter().chain(self.causes.findings()).collect();
+        let found = predictability(&self.rounds, &terms);
+        SoakResult { rounds: self.rounds, found, findings }
+    }
+}
