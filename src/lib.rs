@@ -23,7 +23,7 @@
 //! | [`report`] | how it looks |
 //! | [`run`] | the conductor: point after point, into the journal |
 //! | [`serve`] | a small HTTP server for metrics |
-//! | [`look`] | the look before a run: facts and doubts |
+//! | [`look`] | the look before a run: facts and warnings |
 //! | [`cli`] | one file a verb |
 //! | [`clock`] | the only reader of time |
 //!

@@ -68,7 +68,7 @@ pub fn look(request: &Request) -> Result<Look, Error> {
     let before = observer.sample(clock.now());
     clock.wait_until(before.at.plus(request.watch));
     let after = observer.sample(clock.now());
-    let findings = analyse::doubts(&host, &target, &before, &after, request.buffered);
+    let findings = analyse::preflight_findings(&host, &target, &before, &after, request.buffered);
     Ok(Look { host, target, before, after, findings })
 }
 
@@ -78,8 +78,8 @@ pub fn look(request: &Request) -> Result<Look, Error> {
 pub fn writing(members: &[Opened]) -> Vec<Finding> {
     let refused = |member: &Opened| {
         let named_twice = [member.path().to_path_buf()];
-        let (Error::Asked { what, cure } | Error::Failed { what, cure }) = guard::judge(member, &named_twice).err()?;
-        Some(Finding { severity: Severity::Note, name: "write-guard".into(), what, cure })
+        let (Error::Usage { what, hint } | Error::Failed { what, hint }) = guard::judge(member, &named_twice).err()?;
+        Some(Finding { severity: Severity::Note, name: "write-guard".into(), what, hint })
     };
     members.iter().filter_map(refused).collect()
 }
@@ -93,7 +93,7 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
 /// The facts of a target that makes sense.
 fn target(request: &Request) -> Result<TargetFacts, Error> {
     if request.members.is_empty() {
-        return Err(Error::asked("no file or device is named", "name one or more, or a directory for a scratch file"));
+        return Err(Error::usage("no file or device is named", "name one or more, or a directory for a scratch file"));
     }
     refuse_duplicates(request.members)?;
     let members = request.members.iter().map(|opened| member(opened, request)).collect::<Result<Vec<_>, _>>()?;
@@ -114,7 +114,7 @@ fn refuse_duplicates(members: &[Opened]) -> Result<(), Error> {
             } else {
                 format!("'{}' and '{}' are one and the same", first.display(), member.path().display())
             };
-            return Err(Error::asked(what, "name every file and device once"));
+            return Err(Error::usage(what, "name every file and device once"));
         }
     }
     Ok(())
@@ -124,20 +124,20 @@ fn member(opened: &Opened, request: &Request) -> Result<VolumeMember, Error> {
     let mut member = probe::probe(opened)?;
     let (shown, grain) = (opened.path().display(), request.grain);
     if member.bytes.0 == 0 {
-        let cure = match member.kind {
+        let hint = match member.kind {
             FileKind::File => "fill it first, or name a directory, in which Rigel makes a file",
             FileKind::Device => "see `lsblk`: nothing is attached to it, or there is no medium in it",
         };
-        return Err(Error::asked(format!("'{shown}' is empty"), cure));
+        return Err(Error::usage(format!("'{shown}' is empty"), hint));
     }
     if member.bytes.0 < request.largest.saturating_mul(2) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{shown}' holds {}, less than two I/Os of {}", member.bytes, Bytes(request.largest)),
             "name a larger file, or make the largest I/O smaller",
         ));
     }
     if !request.buffered && !grain.is_multiple_of(member.alignment.into()) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!(
                 "I/Os of {grain} bytes are not a multiple of the {} that '{shown}' is read in",
                 Bytes(member.alignment.into())

@@ -232,8 +232,8 @@ impl Bench {
         let lengths = points.iter().map(|point| drive::slot_lengths(point, SLOTS_MAX, request.workers));
         let lengths =
             lengths.max_by_key(|lengths| lengths.iter().map(|l| u64::from(*l)).sum::<u64>()).unwrap_or_default();
-        let (engine, doubt) = engine::choose(&request.engine.name, volume, &lengths)?;
-        look.findings.extend(doubt);
+        let (engine, warning) = engine::choose(&request.engine.name, volume, &lengths)?;
+        look.findings.extend(warning);
         let device = |member: &VolumeMember| member.devices.first().map(|device| device.name.clone());
         let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
         devices.dedup();
@@ -260,7 +260,7 @@ impl Bench {
 
     fn on_database(request: &BenchRequest, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
         let SqlRequest { access, work, statement_timeout } = request.sql.ok_or_else(|| {
-            Error::asked(
+            Error::usage(
                 format!("'{}' is a database, which this verb does not measure", request.target),
                 "use rigel sql run, or rigel curve",
             )
@@ -441,7 +441,7 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         let slots = |stream: &Stream| u64::from(stream.load.slots());
         let threads: u64 = point.streams.iter().map(slots).sum();
         if request.engine.name == "psync" && threads > PSYNC_THREADS_MAX {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("{} needs {threads} threads of psync, at most {PSYNC_THREADS_MAX}", point.coordinates),
                 "ask for fewer outstanding I/Os, or take --engine uring",
             ));
@@ -450,7 +450,7 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         let copies = if request.writes { 2 } else { 1 };
         let buffers: u64 = point.streams.iter().map(|stream| slots(stream) * u64::from(stream.length) * copies).sum();
         if buffers > memory.0 / 2 {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("{} needs {} of buffers, more than half of the memory", point.coordinates, Bytes(buffers)),
                 "ask for fewer outstanding I/Os, or smaller ones",
             ));
@@ -464,7 +464,7 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
     for stream in points.iter().flat_map(|point| &point.streams) {
         if let Some(member) = members.iter().find(|member| !stream.length.is_multiple_of(member.alignment)) {
             let (length, alignment) = (Bytes(stream.length.into()), Bytes(member.alignment.into()));
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "{} I/Os of {length} are not a multiple of {alignment}, the block of '{}'",
                     stream.name,
@@ -481,7 +481,7 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
 fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
     let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refusal);
     match refusals.into_iter().find(|finding| !(allow_holes && finding.name == "holes")) {
-        Some(finding) => Err(Error::asked(finding.what.clone(), finding.cure.clone())),
+        Some(finding) => Err(Error::usage(finding.what.clone(), finding.hint.clone())),
         None => Ok(()),
     }
 }

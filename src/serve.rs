@@ -60,7 +60,7 @@ impl FromStr for Address {
     /// `127.0.0.1:9464` or `[::1]:9464`; `:9464`, `9464` and `localhost:9464` are of this host alone, 127.0.0.1.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::asked(
+            Error::usage(
                 format!("'{text}' is not an address to listen on"),
                 "write it as 127.0.0.1:9464, [::1]:9464 or 9464; names of hosts are not looked up",
             )
@@ -132,7 +132,7 @@ impl Drop for Server {
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
-    let (why, cure) = match error.kind() {
+    let (why, hint) = match error.kind() {
         ErrorKind::AddrInUse => (
             "somebody does already".to_string(),
             format!("take another port, or end what listens there: ss -ltnp 'sport = :{}' names it", address.port()),
@@ -145,7 +145,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
         }
         _ => (error.to_string(), "take another address".to_string()),
     };
-    Error::asked(format!("cannot listen on {address}: {why}"), cure)
+    Error::usage(format!("cannot listen on {address}: {why}"), hint)
 }
 
 /// Attends to all clients, until it is told to stop.

@@ -4,8 +4,8 @@
 //! of one point or of several named ones; nothing is made up between them.
 
 use super::confidence::Estimate;
-use super::honesty::{self, CacheTest};
 use super::knee::{Cap, Knee, Loaded, cap, knee};
+use super::run_checks::{self, CacheTest};
 use super::summary::{ClassSummary, PointSummary, summarise_within};
 use super::usl::{Usl, usl};
 use crate::model::{Bound, Finding, Ratio, Step};
@@ -162,8 +162,8 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     });
     let cache = CacheTest::of(records, &points);
     let low_load = at(shallow(Step::Depth));
-    let mut findings = honesty::doubts(records, &points, &curve, &cache, precision);
-    findings.extend(low_load.and_then(honesty::tail));
+    let mut findings = run_checks::warnings(records, &points, &curve, &cache, precision);
+    findings.extend(low_load.and_then(run_checks::tail));
     Calibration {
         bound: bound.to_string(),
         low_load,

@@ -37,7 +37,7 @@ impl Causes {
         }
     }
 
-    /// All of it, as doubts for a reader.
+    /// All of it, as warnings for a reader.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let sorts = [
@@ -50,7 +50,7 @@ impl Causes {
             ("broken-rounds", "rounds broke", &self.broken, "see what became of the target at that time"),
         ];
         let told = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
-        told.map(|(name, what, causes, cure)| Finding::doubt(name, format!("{what}: {}", listed(causes)), cure))
+        told.map(|(name, what, causes, hint)| Finding::warning(name, format!("{what}: {}", listed(causes)), hint))
             .collect()
     }
 }

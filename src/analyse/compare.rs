@@ -38,8 +38,8 @@ pub struct Subject<'a> {
     pub tolerance: f64,
     /// Every point that was planned ran to its end.
     pub whole: bool,
-    /// How often each doubt was raised, by name.
-    pub doubts: BTreeMap<String, usize>,
+    /// How often each warning was raised, by name.
+    pub warnings: BTreeMap<String, usize>,
     /// The tool that measured it, if that was not Rigel.
     pub imported: Option<String>,
 }
@@ -133,8 +133,8 @@ pub struct Comparison {
     pub started: Vec<String>,
     /// Which of them are not whole.
     pub incomplete: Vec<usize>,
-    /// The doubts of each, by name, with how often each was raised.
-    pub doubts: Vec<BTreeMap<String, usize>>,
+    /// The warnings of each, by name, with how often each was raised.
+    pub warnings: Vec<BTreeMap<String, usize>>,
     /// Which of them another tool measured, and which: it tells less of the conditions, and has no intervals.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub imported: BTreeMap<usize, String>,
@@ -169,7 +169,7 @@ pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison 
         names: subjects.iter().map(|subject| subject.name.clone()).collect(),
         started: subjects.iter().map(|subject| subject.header.started.clone()).collect(),
         incomplete: (0..subjects.len()).filter(|index| !subjects[*index].whole).collect(),
-        doubts: subjects.iter().map(|subject| subject.doubts.clone()).collect(),
+        warnings: subjects.iter().map(|subject| subject.warnings.clone()).collect(),
         imported: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.imported.clone()?))).collect(),
         rounds: subjects.iter().enumerate().filter_map(|(run, one)| Some((run, one.over_time.rounds()?))).collect(),
         points: (1..subjects.len()).flat_map(|run| load_changes(subjects, run, &conditions)).collect(),

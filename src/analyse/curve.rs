@@ -4,7 +4,7 @@
 //! Goes in: the records of a `curve` run, and the bound on latency if one was asked about.
 
 use super::calibration::{AtLoad, CurveFacts, Sustained, curve_facts, sustained};
-use super::honesty::{self, CacheTest};
+use super::run_checks::{self, CacheTest};
 use super::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Finding, Ratio, Step};
 use crate::record::PointRecord;
@@ -63,7 +63,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         maximum: greatest.and_then(|(point, class)| AtLoad::of(point, class)),
         sustained: sustained(&points),
         scheduling_delay: points.iter().filter_map(delay).max_by(|one, other| one.p99_us.total_cmp(&other.p99_us)),
-        findings: honesty::doubts(records, &points, &shape, &CacheTest::default(), precision),
+        findings: run_checks::warnings(records, &points, &shape, &CacheTest::default(), precision),
         shape,
         points,
     }

@@ -1,8 +1,8 @@
 //! What the host did to a point while it ran: time that the hypervisor took, and time that Rigel's own threads waited
 //! for a CPU. Both are in the latencies, and neither is the storage's.
 
-use super::doubts::percent;
 use super::load::host_load;
+use super::preflight_checks::percent;
 use crate::model::{Finding, Sample};
 use crate::record::PointRecord;
 
@@ -13,7 +13,7 @@ const STOLEN: f64 = 0.01;
 const DESCHEDULED: f64 = 0.02;
 
 /// Finds what of the host is in the figures of a point.
-pub(super) fn doubts(record: &PointRecord) -> Vec<Finding> {
+pub(super) fn warnings(record: &PointRecord) -> Vec<Finding> {
     let (Some(first), Some(last)) = (record.samples.first(), record.samples.last()) else { return Vec::new() };
     stolen(record, first, last).into_iter().chain(descheduled(record, first)).collect()
 }
@@ -21,7 +21,7 @@ pub(super) fn doubts(record: &PointRecord) -> Vec<Finding> {
 fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding> {
     let stolen = host_load(first, last).stolen;
     (stolen > STOLEN).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "steal",
             format!("at {} the hypervisor took {} of the CPU time for others", record.coordinates, percent(stolen)),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
@@ -43,7 +43,7 @@ fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
     let span = sample.at.since(first.at).as_secs_f64();
     let share = waited / (span * measuring);
     (span > 0.0 && share > DESCHEDULED).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "descheduled",
             format!(
                 "at {} Rigel's own threads waited for a CPU {} of the time: that much of the response time is not \
@@ -88,15 +88,15 @@ mod tests {
     #[test]
     fn time_without_a_cpu_is_told_as_a_share_of_the_measuring_threads_time() {
         // Four threads, one second: 3 % of their time.
-        let found = doubts(&record(120_000, 0));
+        let found = warnings(&record(120_000, 0));
         assert_eq!(found.len(), 1);
         assert!(found[0].name == "descheduled" && found[0].what.contains("3.0 %"), "{found:?}");
-        assert_eq!(doubts(&record(40_000, 0)), []);
+        assert_eq!(warnings(&record(40_000, 0)), []);
     }
 
     #[test]
     fn stolen_time_is_told() {
-        let found = doubts(&record(0, 10));
+        let found = warnings(&record(0, 10));
         assert!(found[0].name == "steal" && found[0].what.contains("4.8 %"), "{found:?}");
     }
 }

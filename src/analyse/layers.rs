@@ -110,7 +110,7 @@ pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     let rounds: Vec<Round> =
         records.iter().zip(&points).filter_map(|(record, point)| Round::of(record, point)).collect();
     let tables: Vec<LayerTable> = sessions.into_iter().map(|sessions| table(sessions, &rounds)).collect();
-    let findings = tables.iter().flat_map(|table| doubts(table, cpus)).collect();
+    let findings = tables.iter().flat_map(|table| warnings(table, cpus)).collect();
     LayersResult { tables, points, findings }
 }
 
@@ -247,14 +247,14 @@ fn step(sessions: u32, from: &LayerFigures, to: &LayerFigures) -> LayerStep {
     }
 }
 
-fn doubts(table: &LayerTable, cpus: u32) -> Vec<Finding> {
+fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
     let mut findings = Vec::new();
     for figures in &table.layers {
         let at = format!("layer {} of {}", figures.layer.number(), table.sessions);
         let buffered = figures.buffer_cache_share.unwrap_or(0.0);
         let storage = figures.storage_share.filter(|_| figures.layer.is_database());
         if let Some(share) = storage.map(|storage| 1.0 - buffered - storage).filter(|share| *share > CACHED) {
-            findings.push(Finding::doubt(
+            findings.push(Finding::warning(
                 "page cache",
                 format!(
                     "at {at} the page cache served {:.1} % of the blocks: to that share its figures are of memory",
@@ -264,7 +264,7 @@ fn doubts(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             ));
         }
         if buffered > CACHED {
-            findings.push(Finding::doubt(
+            findings.push(Finding::warning(
                 "buffer cache",
                 format!("at {at} the server's buffer cache served {:.1} % of the blocks", buffered * 100.0),
                 "give a smaller --buffer-cache, or a larger --scale",

@@ -1,6 +1,6 @@
 //! What the facts and records mean.
 //!
-//! Goes in: facts, samples, recordings. Comes out: derived numbers, and findings with their evidence and cure. Pure,
+//! Goes in: facts, samples, recordings. Comes out: derived numbers, and findings with their evidence and hint. Pure,
 //! and never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so
 //! it works on last year's journal.
 
@@ -14,10 +14,8 @@ mod conditions;
 mod confidence;
 mod curve;
 mod difference;
-mod doubts;
 mod episodes;
 mod fixed_work;
-mod honesty;
 mod host;
 mod host_shift;
 mod imported;
@@ -27,10 +25,12 @@ mod least_squares;
 mod load;
 mod over_time;
 mod predictability;
+mod preflight_checks;
 mod quantile;
 mod result;
 mod robust;
 mod rounds;
+mod run_checks;
 mod series_figures;
 mod soak;
 pub mod sql;
@@ -42,7 +42,7 @@ mod verdict;
 
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, Opinion, Product, Section, advise, doubts_of};
+pub use advice::{Advice, Opinion, Product, Section, advise, warnings_of};
 pub use budget::{Breach, ObjectiveResult};
 pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
 pub use causes::Causes;
@@ -52,10 +52,8 @@ pub use conditions::{Condition, Scope, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
 pub use curve::{CurveResult, curve};
 pub use difference::{Change, Figure, Judgement};
-pub use doubts::doubts;
 pub use episodes::{Episode, SLOWDOWN};
 pub use fixed_work::CutRounds;
-pub use honesty::{CacheTest, answers_from_cache, doubts_of_matrix, is_throttled};
 pub use host_shift::{HostCounter, HostShift};
 pub use imported::{
     ImportedSummary, LoadFigures, SeriesSummary, Told, imported, is_one_work, places, rounds, summaries,
@@ -68,10 +66,12 @@ pub use predictability::{
     ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word, order,
     predictability,
 };
+pub use preflight_checks::preflight_findings;
 pub use quantile::{Quantile, precise};
 pub use result::{ImportedResult, MatrixResult, RunResult};
 pub use robust::median;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
+pub use run_checks::{CacheTest, answers_from_cache, is_throttled, warnings_of_matrix};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use soak::{SoakReader, SoakResult};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};

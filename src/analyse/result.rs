@@ -5,10 +5,10 @@
 
 use super::calibration::{Calibration, calibration};
 use super::curve::{CurveResult, curve};
-use super::honesty::doubts_of_matrix;
 use super::imported::{ImportedSummary, imported, rounds};
 use super::layers::{LayersResult, layers};
 use super::predictability::{PredictabilityTerms, order, predictability};
+use super::run_checks::warnings_of_matrix;
 use super::soak::{SoakReader, SoakResult};
 use super::summary::{PointSummary, summarise};
 use crate::model::{Finding, Request};
@@ -65,7 +65,7 @@ impl RunResult {
         match run.header.request() {
             Request::Orion(_) => {
                 let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-                let findings = doubts_of_matrix(&records, &points);
+                let findings = warnings_of_matrix(&records, &points);
                 Self::Matrix(MatrixResult { points, findings })
             }
             Request::Calibrate(request) => {
@@ -126,16 +126,16 @@ impl ImportedResult {
         let sources: Vec<ImportedSummary> = all.iter().map(imported).collect();
         let series = one_series(all);
         let of_series = series.iter().flat_map(|series| series.findings.clone());
-        let findings = sources.iter().flat_map(doubts_of_loads).chain(of_series).collect();
+        let findings = sources.iter().flat_map(warnings_of_loads).chain(of_series).collect();
         Self { sources, series, findings }
     }
 }
 
 fn incomplete() -> Finding {
-    Finding::doubt(
+    Finding::warning(
         "incomplete",
         "the run ended before it was through: figures are of what was measured until then, and more may be to come",
-        "go on with it by `rigel calibrate --resume` and its directory",
+        "resume it by `rigel calibrate --resume` and its directory",
     )
 }
 
@@ -155,8 +155,8 @@ fn one_series(all: &[Imported]) -> Option<SoakResult> {
 }
 
 /// Loads of which Little's law says that fewer or more operations were outstanding than the tool was asked for.
-fn doubts_of_loads(found: &ImportedSummary) -> Vec<Finding> {
-    let mut doubts = Vec::new();
+fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
+    let mut warnings = Vec::new();
     for one in &found.loads {
         let (Some(little), Some(outstanding)) = (one.littles_law, one.outstanding) else { continue };
         let is_part = found
@@ -168,7 +168,7 @@ fn doubts_of_loads(found: &ImportedSummary) -> Vec<Finding> {
         }
         let share = little / f64::from(outstanding);
         if (share - 1.0).abs() > LITTLE_TOLERANCE {
-            doubts.push(Finding::doubt(
+            warnings.push(Finding::warning(
                 "littles-law",
                 format!(
                     "{}: {outstanding} were to be outstanding, and by Little's law {little:.2} were on average: the \
@@ -179,5 +179,5 @@ fn doubts_of_loads(found: &ImportedSummary) -> Vec<Finding> {
             ));
         }
     }
-    doubts
+    warnings
 }

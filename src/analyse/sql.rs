@@ -374,13 +374,13 @@ fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
 
 /// What is doubtful about the sessions of a point. `direct` says whether the server reads past the page cache.
 #[must_use]
-pub fn doubts(summary: &SqlSummary, at: &str) -> Vec<Finding> {
+pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for witness in summary.witnesses.iter().filter(|witness| witness.may_differ.is_none() && !witness.agrees()) {
         let (what, (first, one), (second, other)) = (witness.what, witness.first, witness.second);
         let share = summary.server.as_ref().and_then(|server| server.page_cache_share);
         let finding = match share.filter(|_| what.contains("past") && other < one) {
-            Some(share) => Finding::doubt(
+            Some(share) => Finding::warning(
                 "page cache",
                 format!(
                     "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, of which \
@@ -389,7 +389,7 @@ pub fn doubts(summary: &SqlSummary, at: &str) -> Vec<Finding> {
                 ),
                 "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it less memory, or load larger tables",
             ),
-            None => Finding::doubt(
+            None => Finding::warning(
                 "witnesses",
                 format!("at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %", witness.ratio() * 100.0),
                 "see what else uses the server: other sessions, a vacuum, a checkpoint",
@@ -502,17 +502,17 @@ mod tests {
     fn witnesses_agree_or_it_is_said_who_does_not() {
         let mut record = record(Ratio::ZERO);
         let found = sql(&record).unwrap();
-        assert!(found.witnesses.iter().all(Witnessed::agrees) && doubts(&found, "here").is_empty(), "{found:?}");
+        assert!(found.witnesses.iter().all(Witnessed::agrees) && warnings(&found, "here").is_empty(), "{found:?}");
         // Storage gave half of what the server read: the page cache had the rest.
         let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
         last.storage_read = Some(550 * 64 * 8192);
         let found = sql(&record).unwrap();
-        let told = doubts(&found, "here");
+        let told = warnings(&found, "here");
         assert_eq!((told.len(), told[0].name.as_str()), (1, "page cache"));
         assert!(told[0].what.contains("50.0 %"), "{}", told[0].what);
         // The server saw fewer visits than the client made.
         record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
-        let told = doubts(&sql(&record).unwrap(), "here");
+        let told = warnings(&sql(&record).unwrap(), "here");
         assert!(told.iter().any(|finding| finding.name == "witnesses"), "{told:?}");
         // An update visits a block more than once: that is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();

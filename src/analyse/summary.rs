@@ -217,13 +217,13 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
     let witness = witness(record, &classes);
     let mut findings = Vec::new();
     for class in &classes {
-        doubt_class(class, record, &mut findings);
+        check_class(class, record, &mut findings);
     }
-    findings.extend(doubt_cpu(record));
-    findings.extend(super::host::doubts(record));
-    findings.extend(witness.and_then(|witness| doubt_witness(witness, record.coordinates)));
+    findings.extend(cpu_warning(record));
+    findings.extend(super::host::warnings(record));
+    findings.extend(witness.and_then(|witness| witness_warning(witness, record.coordinates)));
     let sql = super::sql::sql(record).map(Box::new);
-    findings.extend(sql.iter().flat_map(|sql| super::sql::doubts(sql, &record.coordinates.to_string())));
+    findings.extend(sql.iter().flat_map(|sql| super::sql::warnings(sql, &record.coordinates.to_string())));
     PointSummary {
         small: record.coordinates.small,
         large: record.coordinates.large,
@@ -396,19 +396,19 @@ fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
     Some(Witness { device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)), asked_bytes: asked.sum() })
 }
 
-fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
+fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
     let cell = format!("{} I/O at {}", class.name, record.coordinates);
     if !class.failed.is_empty() {
         let causes: Vec<String> = class.failed.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "failures",
             format!("{cell}: {} failed; the figures are of the others", causes.join(", ")),
             "see the kernel's log (dmesg) and the device's own",
         ));
     }
-    doubt_offered(class, &cell, findings);
+    check_offered(class, &cell, findings);
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "nothing-done",
             format!("{cell}: nothing was done in {:.1} s", record.measured.as_secs_f64()),
             "measure longer: an operation takes longer than the measurement",
@@ -418,7 +418,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     // Response times near the limit vary more than SNIA allows throughput to: only a queue that comes and goes is told.
     let tolerated = |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
     if let Some(steady) = class.steady.filter(|steady| !tolerated(steady) && class.met != Some(false)) {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "unsteady",
             format!(
                 "{cell} was not steady: {} ranged over {:.0} % of its mean, and {}",
@@ -436,7 +436,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if let (Some(expected), Some(deviation)) = (class.coverage.expected, class.coverage.expected_deviation) {
         let off = class.coverage.distinct as f64 - expected;
         if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
-            findings.push(Finding::doubt(
+            findings.push(Finding::warning(
                 "coverage",
                 format!("{cell} touched {} distinct blocks, and chance says {expected:.0}", class.coverage.distinct),
                 "report this: the volume was not read as it should be",
@@ -458,7 +458,7 @@ fn doubt_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
     let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
     if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "littles-law",
             format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
             "report this: one of the three figures is wrong",
@@ -477,7 +477,7 @@ fn trend(slope: f64) -> String {
 }
 
 /// An offered load that was not served, and a tool that was late itself.
-fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
+fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
     let Some(offered) = class.offered else { return };
     if class.met == Some(false) {
         findings.push(Finding::note(
@@ -492,7 +492,7 @@ fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
     if let Some((delay, response)) =
         medians.filter(|(delay, response)| delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US))
     {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "scheduling-delay",
             format!(
                 "{cell}: Rigel itself issued one I/O in a hundred {:.0} us late or more, beside a median response of \
@@ -505,14 +505,14 @@ fn doubt_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
 }
 
 /// A tool that has no CPU left measures itself.
-fn doubt_cpu(record: &PointRecord) -> Option<Finding> {
+fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     let available = record.measured.as_secs_f64() * f64::from(record.cpus);
     let busy = record.cpu.as_secs_f64() / available;
     // A thread that stays awake for what is due next is busy by its own will.
     // Nor is a model's time the CPU's: no samples of the host are taken beside it.
     let real = !record.samples.is_empty();
     (real && available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "cpu-limit",
             format!(
                 "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may do more",
@@ -525,14 +525,14 @@ fn doubt_cpu(record: &PointRecord) -> Option<Finding> {
     })
 }
 
-fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
+fn witness_warning(witness: Witness, cell: Coordinates) -> Option<Finding> {
     let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
     if asked <= 0.0 {
         return None;
     }
     let share = device / asked;
     if share < 1.0 - WITNESS_TOLERANCE {
-        return Some(Finding::doubt(
+        return Some(Finding::warning(
             "not-from-device",
             format!(
                 "at {cell} the device transferred {:.1} % of the bytes; the rest came from somewhere else",
@@ -542,7 +542,7 @@ fn doubt_witness(witness: Witness, cell: Coordinates) -> Option<Finding> {
         ));
     }
     (share > 1.0 + WITNESS_TOLERANCE).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "other-load",
             format!(
                 "at {cell} the device transferred {:.1} % of the bytes asked for: it has other work",

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Nothing is applied: the statements are printed, to be judged and run by whoever asked. Settings whose figures were
 /// not measured are listed with the command that would measure them.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly.")]
+#[command(after_help = "Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(super) struct AdviseArgs {
     /// The directory of a run by `rigel calibrate`, or its journal
     run: PathBuf,
@@ -50,15 +50,15 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let run = journal::read(&args.run)?;
     let place = args.run.display();
     let RunResult::Calibration(found) = report::result(&run) else {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{place}' is not a calibration: it does not tell what settings are derived from"),
             "make one by `rigel calibrate TARGET`, and name its directory",
         ));
     };
     if found.maximum.is_none() {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("the calibration in '{place}' was stopped before it measured anything to go by"),
-            format!("go on with it by `rigel calibrate --resume {place}`"),
+            format!("resume it by `rigel calibrate --resume {place}`"),
         ));
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);

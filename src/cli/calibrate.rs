@@ -13,20 +13,20 @@ use clap::{Args, ValueEnum};
 ///
 /// The open successor of `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`. Reads only, unless --write is given.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, 3 the bound was not met.")]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 the bound was not met.")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
     /// The database's block [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Response time that a sustained rate must keep, such as 2ms, 500us@p99.9; a bare number is ms [default: 20ms@p99]
+    /// Response time objective of the sustained rate, such as 2ms, 500us@p99.9; a bare number is ms [default: 20ms@p99]
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
-    /// How well figures are to be known: half the 95 % interval, as a share
+    /// Ends a point when half of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: Ratio,
-    /// The longest that a point is measured, precise or not
+    /// Maximum time of a point, precise or not
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: Nanos,
     /// Block size and manner of reading of this database
@@ -35,10 +35,10 @@ pub(super) struct CalibrateArgs {
     /// Measures random writes and log writes too; needs --destroy for what Rigel did not make
     #[arg(long, conflicts_with_all = ["read_only", "resume"])]
     write: bool,
-    /// Reads only, which is so anyway
+    /// Has no effect: reading is the default
     #[arg(long)]
     read_only: bool,
-    /// Depth at which the search goes on after depth 1; more disks, more depth
+    /// Second depth of the search, after depth 1: the number of disks, if you know it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     num_disks: u32,
     /// Prints the row that `DBA_RSRC_IO_CALIBRATE` would have
@@ -79,7 +79,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
     let RunResult::Calibration(found) = report::result(&run) else {
-        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     if args.measuring.json {
         output::json(&data::json(&run));
@@ -123,7 +123,7 @@ impl CalibrateArgs {
 pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error> {
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
     u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
-        Error::asked(
+        Error::usage(
             format!("{option} {} is no size of an I/O", Bytes(size)),
             "give a multiple of 512 up to 16MiB, such as 8k",
         )
@@ -133,7 +133,7 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
 /// A precision that nothing reaches, or that says nothing.
 pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     if !(0.001..=0.5).contains(&precision.get()) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("--precision {} % is out of range", precision.get() * 100.0),
             "give 0.1% to 50%; 2% is usual",
         ));
@@ -144,7 +144,7 @@ pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
 /// A measurement that is too short to have an interval.
 pub(super) fn refuse_short(point_most: Nanos) -> Result<(), Error> {
     if point_most < Nanos::from_secs(1) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("--point-max {point_most} is too short"),
             "give a second or more, such as 5s",
         ));

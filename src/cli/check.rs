@@ -109,7 +109,7 @@ pub fn render_json(look: &Look) -> String {
     serde_json::to_string_pretty(&report).expect("plain data with names for keys")
 }
 
-/// For people: the target, the host, what is going on, the findings with their cures, and a verdict as the last line.
+/// For people: the target, the host, what is going on, the findings with their hints, and a verdict as the last line.
 #[must_use]
 pub fn render_text(look: &Look) -> String {
     let mut text = String::new();
@@ -139,7 +139,7 @@ fn lines(text: &mut String, named: &[(&str, String)]) {
 fn finding_lines(text: &mut String, finding: &Finding) {
     let severity = match finding.severity {
         Severity::Note => "note",
-        Severity::Doubt => "DOUBT",
+        Severity::Warning => "WARNING",
         Severity::Refusal => "REFUSED",
     };
     let mut paragraph = |lead: &str, content: &str| {
@@ -150,8 +150,8 @@ fn finding_lines(text: &mut String, finding: &Finding) {
         }
     };
     paragraph(severity, &format!("{}: {}", finding.name, finding.what));
-    if !finding.cure.is_empty() {
-        paragraph("", &format!("cure: {}", finding.cure));
+    if !finding.hint.is_empty() {
+        paragraph("", &format!("hint: {}", finding.hint));
     }
 }
 
@@ -285,16 +285,16 @@ fn host_lines(look: &Look) -> Vec<(&'static str, String)> {
 /// One sentence: what a run here would be worth.
 fn verdict(findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let (refusals, doubts) = (count(Severity::Refusal), count(Severity::Doubt));
+    let (refusals, warnings) = (count(Severity::Refusal), count(Severity::Warning));
     let s = |count: usize| if count == 1 { "" } else { "s" };
     let first = findings.first().map_or("", |finding| finding.name.as_str());
-    match (refusals, doubts) {
+    match (refusals, warnings) {
         (0, 0) => "A run here would be trustworthy.".into(),
-        (0, doubts) => format!("A run here could mislead: {doubts} doubt{}, the first is {first}.", s(doubts)),
-        (refusals, doubts) => format!(
-            "A run here would not measure the storage: {refusals} reason{} to refuse it and {doubts} doubt{}, the first is {first}.",
+        (0, warnings) => format!("A run here could mislead: {warnings} warning{}, the first is {first}.", s(warnings)),
+        (refusals, warnings) => format!(
+            "A run here would not measure the storage: {refusals} reason{} to refuse it and {warnings} warning{}, the first is {first}.",
             s(refusals),
-            s(doubts)
+            s(warnings)
         ),
     }
 }
@@ -357,7 +357,7 @@ mod tests {
             io_pressure_us: Some(30_000),
             ..Sample::default()
         };
-        let findings = crate::analyse::doubts(&host, &target, &before, &after, false);
+        let findings = crate::analyse::preflight_findings(&host, &target, &before, &after, false);
         Look { host, target, before, after, findings }
     }
 
@@ -380,7 +380,7 @@ host db1
 
 REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes set aside): reading
         that measures nothing
-        cure: name a directory instead, in which Rigel makes a file that is written from end to end;
+        hint: name a directory instead, in which Rigel makes a file that is written from end to end;
         or fill this one; --allow-holes measures it all the same
 note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O goes past it, a
         cache in the storage may still hold it all
@@ -390,8 +390,8 @@ note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counte
         I/Os than were made
 note    locked-memory: this user may lock only 8 MiB of memory: io_uring may have to do without
         registered buffers
-        cure: ulimit -l unlimited
-A run here would not measure the storage: 1 reason to refuse it and 0 doubts, the first is holes.
+        hint: ulimit -l unlimited
+A run here would not measure the storage: 1 reason to refuse it and 0 warnings, the first is holes.
 ";
         assert_eq!(render_text(&look()), expected);
     }

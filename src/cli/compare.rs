@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
     after_help = "--fail-if-slower fails only on what is certain: with 95 % confidence, over all headline figures \
                   together, some rate is lower or some response time higher by more than the share. What may be is \
                   printed as a hint.\n\n\
-                  Exit status: 0 compared, 1 could not, 2 asked wrongly or not comparable, 3 slower than \
+                  Exit status: 0 compared, 1 failed, 2 wrong usage or not comparable, 3 slower than \
                   --fail-if-slower allows."
 )]
 pub(super) struct CompareArgs {
@@ -93,10 +93,10 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     if !slower.certain.is_empty() {
         return Ok(3);
     }
-    if let Some(broken) = subjects.iter().find(|subject| !subject.whole || subject.doubts.contains_key("failures")) {
+    if let Some(broken) = subjects.iter().find(|subject| !subject.whole || subject.warnings.contains_key("failures")) {
         return Err(Error::failed(
             format!("{} is not whole, or I/Os failed in it: that nothing is slower in it means nothing", broken.name),
-            "go on with it by --resume, or measure again",
+            "resume it by --resume, or measure again",
         ));
     }
     // A step of a build that passes because nothing could be judged would pass for ever.
@@ -113,14 +113,14 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
 fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
     let other_work = found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
-    let cure = if other_work {
+    let hint = if other_work {
         "all their figures are of I/O of other sizes: measure again with the same --size"
     } else if found.rounds.is_empty() {
         "compare runs of one verb that were asked for the same"
     } else {
         "compare series of the same: of a throughput, of p50, p99 or max, or of one name; `rigel report` shows each"
     };
-    Err(Error::asked(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), cure))
+    Err(Error::usage(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), hint))
 }
 
 /// A soak has rounds of one load and no points: it is like no run at loads.
@@ -131,7 +131,7 @@ fn refuse_soak_among_loads(members: &[Member], subjects: &[Subject]) -> Result<(
     let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads)) else {
         return Ok(());
     };
-    Err(Error::asked(
+    Err(Error::usage(
         format!("{} is a soak, and {} has no rounds to hold against its rounds", soak.name, other.name),
         "compare a soak with a soak, or with a series that was imported: rigel import FILE",
     ))
@@ -142,7 +142,7 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     let place = |path: &Path| journal::file_of(path).canonicalize().ok();
     for (index, path) in paths.iter().enumerate() {
         if place(path).is_some() && paths[..index].iter().any(|before| place(before) == place(path)) {
-            return Err(Error::asked(format!("'{}' is given twice", path.display()), "name every run once"));
+            return Err(Error::usage(format!("'{}' is given twice", path.display()), "name every run once"));
         }
     }
     Ok(())
@@ -175,7 +175,7 @@ fn refuse_incomparable(Comparison { names, conditions, .. }: &Comparison) -> Res
     if different.is_empty() {
         return Ok(());
     }
-    Err(Error::asked(
+    Err(Error::usage(
         format!("the figures are of different work: {}", different.join("; ")),
         "measure again with the same options",
     ))

@@ -1,6 +1,6 @@
 //! The files of those who know the SLOB method: `slob.conf` and `pgio.conf`, as settings of a run through a database.
 //!
-//! Goes in: the text of a file. Comes out: [`Conf`], or a refusal that names the key, its value, its line and the cure.
+//! Goes in: the text of a file. Comes out: [`Conf`], or a refusal that names the key, its value, its line and the hint.
 //! The files are shell syntax and are read as data: nothing is executed, expanded or opened. No password comes out, in
 //! a value, a remark or a refusal.
 //!
@@ -355,11 +355,11 @@ fn unknown(assignment: &Assignment) -> Error {
     let Assignment { line, key, .. } = assignment;
     let known = KEYS.iter().map(|(known, _)| *known).chain(ORACLE.iter().map(|(known, _)| *known));
     let near = known.map(|known| (distance(&key.to_ascii_uppercase(), known), known)).min();
-    let cure = match near {
+    let hint = match near {
         Some((distance, known)) if distance <= known.len() / 4 => format!("did you mean {known}?"),
         _ => "take the line away, or put # before it; docs/methods/slob.md lists the keys".into(),
     };
-    Error::asked(format!("line {line}: {key} is no key of slob.conf or pgio.conf"), cure)
+    Error::usage(format!("line {line}: {key} is no key of slob.conf or pgio.conf"), hint)
 }
 
 /// Signs to put in, take out or change to make one of the other (Levenshtein).
@@ -380,7 +380,7 @@ fn distance(one: &str, other: &str) -> usize {
 fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
     let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)));
     match (first(Dialect::Slob), first(Dialect::Pgio)) {
-        (Some(slob), Some(pgio)) => Err(Error::asked(
+        (Some(slob), Some(pgio)) => Err(Error::usage(
             format!("line {}: {} is pgio's, and {} on line {} is SLOB's", pgio.line, pgio.key, slob.key, slob.line),
             "write a file for one of them, and give the rest as options on the command line",
         )),
@@ -441,7 +441,7 @@ impl File {
         let wrong = || {
             let shown: String = value.trim().chars().take(40).collect();
             let what = format!("line {line}: {key}={} is not {wanted}", shown.escape_debug());
-            Error::asked(what, format!("write {key} as {wanted}"))
+            Error::usage(what, format!("write {key} as {wanted}"))
         };
         read(value.trim()).map(Some).ok_or_else(wrong)
     }
@@ -519,7 +519,7 @@ impl File {
         if least > most {
             let line = ["THINK_TM_MIN", "THINK_TM_MAX"].iter().filter_map(|key| self.find(key)).map(|found| found.line);
             let (least, most) = (seconds(least), seconds(most));
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "line {}: THINK_TM_MIN={least} is more than THINK_TM_MAX={most}",
                     line.max().unwrap_or_default()
@@ -536,7 +536,7 @@ impl File {
         let name = value.trim();
         let is_name = name.len() <= 63 && !name.contains("://") && !name.contains(|c: char| c == '=' || c.is_control());
         is_name.then(|| Some(name.to_string())).ok_or_else(|| {
-            Error::asked(
+            Error::usage(
                 format!("line {line}: DBNAME is not the plain name of a database"),
                 "write only its name, at most 63 bytes; where the server is belongs into CONNECT_STRING",
             )

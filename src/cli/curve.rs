@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum};
 /// Reads only, unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
 #[derive(Debug, Args)]
 #[command(after_help = "A range has its ends in it: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 steps of 8, \
-                        1,2,5,9 is a list.\nExit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
+                        1,2,5,9 is a list.\nExit status: 0 complete, 1 failed or incomplete, 2 wrong usage, \
                         3 no load kept --max-latency.")]
 pub(super) struct CurveArgs {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(super) struct CurveArgs {
     /// How the due times of --rate are spaced [default: poisson]
     #[arg(long, value_name = "SPACING", value_enum, requires = "rate")]
     arrivals: Option<Spacing>,
-    /// Most I/Os of --rate outstanding; those due beyond it wait, and the wait counts [default: 256]
+    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: Option<u32>,
     /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
@@ -54,10 +54,10 @@ pub(super) struct CurveArgs {
     /// Response time that points are held against, such as 2ms, 500us@p99.9; a bare number is ms
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<String>,
-    /// How well figures are to be known: half the 95 % interval, as a share
+    /// Ends a point when half of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: String,
-    /// The longest that a point is measured, precise or not
+    /// Maximum time of a point, precise or not
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: String,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         args.on_database(&urls)?
     } else {
         if args.work != WorkArgs::default() {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 "options for sessions of a database are given, and none is named",
                 "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
             ));
@@ -92,7 +92,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
     let RunResult::Curve(found) = report::result(&run) else {
-        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     if args.measuring.json {
         output::json(&data::json(&run));

@@ -25,7 +25,7 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
     let Some(url) = targets.iter().find(is_url) else { return Ok(None) };
     if let Some(other) = targets.iter().find(|target| !is_url(target)) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!(
                 "'{}' stands beside the database '{}'",
                 shown(&other.to_string_lossy()),
@@ -95,7 +95,7 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
 
 fn first_line(path: &Path) -> Result<Secret, Error> {
     let text = files::read_secret(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-        Error::asked(
+        Error::usage(
             format!("the password file '{}' cannot be read: {error}", path.display()),
             "name a file whose first line is the password, which nobody else may read (chmod 600)",
         )

@@ -23,7 +23,7 @@ const BYTES_MAX: Bytes = Bytes(1 << 30);
 #[command(
     after_help = "Read are: fio's JSON (--output-format=json or json+), Orion's _iops.csv, _mbps.csv, _lat.csv and \
                         _summary.txt, iostat -x -t (text or -o JSON), and csv of a time and values, as SQL pulls them \
-                        out of AWR.\n\nExit status: 0 read, 1 could not, or a file is damaged, 2 asked wrongly."
+                        out of AWR.\n\nExit status: 0 read, 1 failed, or a file is damaged, 2 wrong usage."
 )]
 pub(super) struct ImportArgs {
     /// Files of results; those of one Orion run become one
@@ -109,7 +109,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     if !is_occupied {
         return Ok(());
     }
-    Err(Error::asked(
+    Err(Error::usage(
         format!("the result directory '{}' exists and is not empty", directory.display()),
         "name another with --out DIR, or remove it",
     ))
@@ -118,14 +118,14 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
 /// The text of a file.
 fn read(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
-        Error::asked(format!("cannot read '{}': {error}", path.display()), "name a file with a tool's results")
+        Error::usage(format!("cannot read '{}': {error}", path.display()), "name a file with a tool's results")
     })?;
     import::text(&path.display().to_string(), &bytes)
 }
 
 fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
     match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        Some((_, name)) => Err(Error::asked(format!("'{name}' is given twice"), "name every file once")),
+        Some((_, name)) => Err(Error::usage(format!("'{name}' is given twice"), "name every file once")),
         None => Ok(()),
     }
 }
@@ -135,7 +135,7 @@ fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Erro
     if *columns == Columns::default() || found.iter().any(|one| one.tool == Format::Csv.name()) {
         return Ok(());
     }
-    Err(Error::asked(
+    Err(Error::usage(
         "--time, --value, --count, --seconds and --unit are for csv, and no file is one",
         "leave them out, or say --format csv",
     ))

@@ -31,7 +31,7 @@ const SESSIONS_MAX: u32 = 1000;
 /// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes
 /// all of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly.")]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage.")]
 pub(super) struct LayersArgs {
     /// A directory on the storage under test
     #[arg(value_name = "DIR", default_value = ".")]
@@ -45,7 +45,7 @@ pub(super) struct LayersArgs {
     /// How long each time
     #[arg(long, value_name = "TIME", default_value = "8s")]
     point_time: Nanos,
-    /// Time before each measurement, at most: less when throughput is steady
+    /// Maximum warm-up of each measurement; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "3s")]
     warm_up: Nanos,
     /// Size of the table: blocks, or bytes such as 1GiB [default: 1GiB]
@@ -74,13 +74,13 @@ struct OutcomeArgs {
     /// Prints the results as JSON, and nothing else to stdout
     #[arg(long)]
     json: bool,
-    /// Shows no progress; results, doubts and errors still
+    /// Hides progress; results, warnings and errors are still shown
     #[arg(long)]
     no_progress: bool,
-    /// Shows the run on a screen of its own while it measures
+    /// Shows the run on a live screen
     #[arg(long, conflicts_with = "no_progress")]
     live: bool,
-    /// Seed of every random choice [default: a fresh one]
+    /// Seed of the random numbers [default: a new one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -139,13 +139,13 @@ fn show(run: &Run, out: &Path, json: bool) {
 impl LayersArgs {
     fn request(&self) -> Result<LayersRequest, Error> {
         if self.server.dbms() == Dbms::Mysql {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 "MariaDB and MySQL have no function that reads one block of a file, which is the third layer",
                 "leave --server out: PostgreSQL has one; or see rigel sql run --server mariadb",
             ));
         }
         if self.point_time < Nanos::from_millis(500) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("--point-time {} is too short for a figure", self.point_time),
                 "give 1s or more",
             ));
@@ -155,7 +155,7 @@ impl LayersArgs {
             Loads::Rates(_) | Loads::Percents(_) => Vec::new(),
         };
         if let Some(most) = sessions.iter().find(|sessions| **sessions > SESSIONS_MAX) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("--sessions {most} is more than a server is made for"),
                 format!("give {SESSIONS_MAX} at most"),
             ));
@@ -187,7 +187,7 @@ fn limited(private: &mut Private) -> Finding {
                  included"
             ),
         ),
-        Err(why) => Finding::doubt(
+        Err(why) => Finding::warning(
             "page cache unlimited",
             format!("layer 3 reads through the page cache, and the server's memory could not be limited: {why}"),
             "run as root, or give a --scale several times as large as the memory",

@@ -41,19 +41,19 @@ pub(super) struct MeasuringArgs {
     /// Size of the scratch file, such as 4GiB [default: by the free space]
     #[arg(long, value_name = "SIZE")]
     pub(super) scratch_size: Option<Bytes>,
-    /// Leaves the scratch file there
+    /// Keeps the scratch file
     #[arg(long)]
     pub(super) keep: bool,
-    /// What executes the I/O; auto is the best that the machine grants
+    /// I/O engine; auto is the best that works here
     #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES))]
     pub(super) engine: Option<String>,
-    /// Through the page cache instead of past it
+    /// Uses the page cache instead of direct I/O
     #[arg(long)]
     pub(super) buffered: bool,
-    /// Measures files whose blocks were never all written
+    /// Allows targets with holes: blocks that were never written
     #[arg(long)]
     pub(super) allow_holes: bool,
-    /// Allows writes to this target, may be repeated: its path, again
+    /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(super) destroy: Vec<PathBuf>,
     /// Directory for the journal [default: a .rigel directory here, named by verb and time]
@@ -62,19 +62,19 @@ pub(super) struct MeasuringArgs {
     /// Prints the results as JSON, and nothing else to stdout
     #[arg(long)]
     pub(super) json: bool,
-    /// Goes on with the run in this directory, as it was asked for then
+    /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = RESUMED)]
     pub(super) resume: Option<PathBuf>,
-    /// Threads that make I/O, at least; psync has one for each outstanding I/O [default: 1]
+    /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) workers: Option<u32>,
-    /// Shows no progress; results, doubts and errors still
+    /// Hides progress; results, warnings and errors are still shown
     #[arg(long)]
     pub(super) no_progress: bool,
-    /// Shows the run on a screen of its own while it measures
+    /// Shows the run on a live screen
     #[arg(long, conflicts_with = "no_progress")]
     pub(super) live: bool,
-    /// Seed of every random choice [default: a fresh one]
+    /// Seed of the random numbers [default: a new one]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     #[command(flatten)]
@@ -161,9 +161,9 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
     let header = run.header.clone();
     let mut invocation = header.invocation;
     if let Request::Orion(_) | Request::Layers(_) | Request::Import(_) = invocation.request {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("this run was made by rigel {}", invocation.request.command()),
-            "go on with it by the verb that began it",
+            "resume it by the verb that began it",
         ));
     }
     // Leave to destroy is given anew: much may have changed since.
@@ -171,7 +171,7 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
     let target = target_again(&run.header, &begun_in(&invocation.options.directory));
     let access = match &target {
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
-            return Err(Error::asked("the server of this run was its own, and is gone with it", "begin another run"));
+            return Err(Error::usage("the server of this run was its own, and is gone with it", "begin another run"));
         }
         Target::Sql(servers) => Some(database::access_again(&servers.urls, &args.password)?),
         _ => None,
@@ -234,7 +234,7 @@ pub(super) fn target_again(header: &Header, begun_in: &Path) -> Target {
 pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<(), Error> {
     let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
     match header.facts.difference(&bench.facts) {
-        Some(difference) if !scratch => Err(Error::asked(
+        Some(difference) if !scratch => Err(Error::usage(
             format!("this run cannot go on: {difference}"),
             "bring back the target it was begun on, or begin another run",
         )),
@@ -363,7 +363,7 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
             if is_gone {
                 "its server is gone with it: begin another run".to_string()
             } else {
-                format!("go on with it by `rigel {verb} --resume {}`", directory.display())
+                format!("resume it by `rigel {verb} --resume {}`", directory.display())
             },
         ));
     }

@@ -43,7 +43,7 @@ use std::path::Path;
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
 #[command(
-    after_help = "Exit status: 0 done, 1 could not, 2 asked wrongly, 3 (of check, calibrate, compare) not good enough."
+    after_help = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 (of check, calibrate, compare) not good enough."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -151,14 +151,14 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
 fn refusal(said: &str) -> Error {
     let mut paragraphs = said.trim().split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let what = paragraphs.next().unwrap_or_default();
-    let cures: Vec<String> = paragraphs
+    let hints: Vec<String> = paragraphs
         .filter_map(|text| {
             let usage = text.strip_prefix("Usage: ").map(|usage| format!("write {usage}"));
             usage.or_else(|| text.strip_prefix("tip: ").map(String::from))
         })
         .chain(["--help tells more".into()])
         .collect();
-    Error::asked(what.trim_start_matches("error: "), cures.join("; "))
+    Error::usage(what.trim_start_matches("error: "), hints.join("; "))
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     fn a_refusal_of_the_parser_has_our_form() {
         let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand exists: 'orion'\n\n\
                     Usage: rigel <COMMAND>\n\nFor more information, try '--help'.\n";
-        let cure = "a similar subcommand exists: 'orion'; write rigel <COMMAND>; --help tells more";
-        assert_eq!(super::refusal(said).to_string(), format!("unrecognized subcommand 'ornion'\n  cure: {cure}"));
+        let hint = "a similar subcommand exists: 'orion'; write rigel <COMMAND>; --help tells more";
+        assert_eq!(super::refusal(said).to_string(), format!("unrecognized subcommand 'ornion'\n  hint: {hint}"));
     }
 }

@@ -42,7 +42,7 @@ impl OrionRun {
             Invocation { request: Request::Orion(request), options, files: Some(files) } => {
                 Ok(Self { request, options, files })
             }
-            other => Err(Error::asked(
+            other => Err(Error::usage(
                 format!("this run was not made by orion, but by {}", other.request.command()),
                 "use a report that its verb has",
             )),
@@ -273,7 +273,7 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
                 planned - complete,
                 broken.unwrap_or_default()
             ),
-            format!("go on with them by `rigel orion --resume {}`", directory.display()),
+            format!("resume them by `rigel orion --resume {}`", directory.display()),
         ));
     }
     refuse_failed(points)?;
@@ -308,7 +308,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
     refuse_unusable(&prefix)?;
     let summary = with_suffix(&prefix, "summary.txt");
     if summary.exists() {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{}' exists", summary.display()),
             "name another directory, or remove the files there",
         ));
@@ -352,13 +352,13 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                let cure = "make it a text file that you may read, with one file or device a line";
-                return Err(Error::asked(format!("cannot read the LUN file '{}': {error}", path.display()), cure));
+                let hint = "make it a text file that you may read, with one file or device a line";
+                return Err(Error::usage(format!("cannot read the LUN file '{}': {error}", path.display()), hint));
             }
         }
     }
     let tried: Vec<String> = candidates.iter().map(|path| format!("'{}'", path.display())).collect();
-    Err(Error::asked(
+    Err(Error::usage(
         format!("there is no LUN file {}", tried.join(" or ")),
         "make it, with one file or device a line; or name targets by --target PATH, or a directory for a scratch file",
     ))
@@ -369,7 +369,7 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
     let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.filter(|parent| !parent.is_dir()) {
         None => refuse_unsafe(prefix),
-        Some(parent) => Err(Error::asked(
+        Some(parent) => Err(Error::usage(
             format!("there is no directory '{}' for the result files", parent.display()),
             "make it first",
         )),
@@ -379,7 +379,7 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
 /// Refuses root a place for the files in which another user could exchange them.
 fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
     files::refuse_unsafe(prefix.parent().unwrap_or(Path::new(""))).map_err(|error| {
-        Error::asked(
+        Error::usage(
             format!("the files '{}' cannot be written: {error}", with_suffix(prefix, "*").display()),
             "name a directory for the run by --out DIR",
         )

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
     after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
                   Example: orion --run oltp --testname mytest --num_disks 4\n\
-                  Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly."
+                  Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage."
 )]
 pub struct OrionArgs {
     /// Which loads are tried
@@ -118,23 +118,23 @@ pub struct OrionArgs {
     /// Size of the scratch file, such as 4GiB [default: by the free space]
     #[arg(long, value_name = "SIZE", help_heading = RIGELS)]
     pub scratch_size: Option<Bytes>,
-    /// Leaves the scratch file there
+    /// Keeps the scratch file
     #[arg(long, help_heading = RIGELS)]
     pub keep: bool,
-    /// What executes the I/O; auto is the best that the machine grants
+    /// I/O engine; auto is the best that works here
     #[arg(
         long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true,
         value_parser = PossibleValuesParser::new(ENGINES).map(|name| name.to_ascii_lowercase()),
         default_value = "auto"
     )]
     pub engine: String,
-    /// Through the page cache instead of past it
+    /// Uses the page cache instead of direct I/O
     #[arg(long, help_heading = RIGELS)]
     pub buffered: bool,
-    /// Measures files whose blocks were never all written
+    /// Allows targets with holes: blocks that were never written
     #[arg(long, help_heading = RIGELS)]
     pub allow_holes: bool,
-    /// Allows writes to this target, may be repeated: its path, again
+    /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
     /// Directory for all that is written [default: Orion's files here, the journal in a .rigel directory beside them]
@@ -143,19 +143,19 @@ pub struct OrionArgs {
     /// Prints the results as JSON, and nothing else to stdout
     #[arg(long, help_heading = RIGELS)]
     pub json: bool,
-    /// Goes on with the run in this directory, as it was asked for then
+    /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub resume: Option<PathBuf>,
-    /// Threads that make I/O, at least; psync has one for each outstanding I/O [default: 1]
+    /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Shows no progress; results, doubts and errors still
+    /// Hides progress; results, warnings and errors are still shown
     #[arg(long, help_heading = RIGELS)]
     pub no_progress: bool,
-    /// Shows the run on a screen of its own while it measures
+    /// Shows the run on a live screen
     #[arg(long, help_heading = RIGELS, conflicts_with = "no_progress")]
     pub live: bool,
-    /// Seed of every random choice [default: a fresh one]
+    /// Seed of the random numbers [default: a new one]
     #[arg(long, value_name = "N", help_heading = RIGELS)]
     pub seed: Option<u64>,
 
@@ -326,7 +326,7 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
         } else if double || name.len() == 1 {
             normal.push(argument.clone());
         } else if command().get_arguments().any(|arg| arg.get_long() == Some(name)) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("unknown option '-{name}'"),
                 format!("--{name} has two dashes, because it is Rigel's own option and not Orion's"),
             ));
@@ -385,29 +385,29 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::UnknownArgument => unknown(long, text(ContextKind::SuggestedArg), typed),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation if value.is_empty() => {
-            Error::asked(format!("{option} has no value"), format!("give {valid}"))
+            Error::usage(format!("{option} has no value"), format!("give {valid}"))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            Error::asked(format!("{option} '{value}' is not valid"), format!("give {valid}"))
+            Error::usage(format!("{option} '{value}' is not valid"), format!("give {valid}"))
         }
-        ErrorKind::TooManyValues => Error::asked(format!("{option} takes no value"), format!("write {option} alone")),
+        ErrorKind::TooManyValues => Error::usage(format!("{option} takes no value"), format!("write {option} alone")),
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
             Some(other) if !other.starts_with(long) => {
-                Error::asked(format!("{long} and {other} exclude each other"), "leave one of them out")
+                Error::usage(format!("{long} and {other} exclude each other"), "leave one of them out")
             }
-            _ => Error::asked(format!("{option} is given twice"), "give it once"),
+            _ => Error::usage(format!("{option} is given twice"), "give it once"),
         },
         ErrorKind::MissingRequiredArgument => {
-            Error::asked(format!("{option} is missing"), format!("give {option} and {valid}"))
+            Error::usage(format!("{option} is missing"), format!("give {option} and {valid}"))
         }
         ErrorKind::InvalidUtf8 => {
             let bad = typed.iter().find(|argument| argument.to_str().is_none()).cloned().unwrap_or_default();
-            Error::asked(format!("'{}' is not UTF-8 text", bad.display()), "only paths may have other bytes in them")
+            Error::usage(format!("'{}' is not UTF-8 text", bad.display()), "only paths may have other bytes in them")
         }
         _ => {
             let rendered = single_dash(&error.render().to_string());
             let first = rendered.lines().next().unwrap_or_default();
-            Error::asked(first.trim_start_matches("error: "), "-help lists the options")
+            Error::usage(first.trim_start_matches("error: "), "-help lists the options")
         }
     }
 }
@@ -421,14 +421,14 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
     };
     let form = if single.starts_with('-') && has(single) { single } else { long };
     if !form.starts_with('-') {
-        let cure = "options begin with a dash; targets are given by a .lun file or --target";
-        return Error::asked(format!("'{form}' is no option"), cure);
+        let hint = "options begin with a dash; targets are given by a .lun file or --target";
+        return Error::usage(format!("'{form}' is no option"), hint);
     }
-    let cure = match suggestion {
+    let hint = match suggestion {
         Some(suggestion) => format!("did you mean {}? -help lists the options", single_dash(&suggestion)),
         None => "-help lists the options".into(),
     };
-    Error::asked(format!("unknown option '{form}'"), cure)
+    Error::usage(format!("unknown option '{form}'"), hint)
 }
 
 /// What is valid after the option `name`.
@@ -456,7 +456,7 @@ impl OrionArgs {
         let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
         match fixed.or(rigels) {
             None => Ok(()),
-            Some(option) => Err(Error::asked(
+            Some(option) => Err(Error::usage(
                 format!("{option} cannot be given with --resume {}", directory.display()),
                 "the run goes on as it was asked for; start another to change it",
             )),
@@ -479,7 +479,7 @@ impl OrionArgs {
                 let members = lun()?;
                 if let Some(directory) = members.iter().find(|member| is_directory(member)) {
                     let name = directory.display();
-                    return Err(Error::asked(
+                    return Err(Error::usage(
                         format!("'{name}' in the LUN file is a directory"),
                         format!("name files or devices there, or have a scratch file made by --target {name}"),
                     ));
@@ -506,7 +506,7 @@ impl OrionArgs {
     /// # Errors
     /// It makes no sense.
     pub fn request(&self, targets: u32) -> Result<OrionRequest, Error> {
-        let run = self.run.ok_or_else(|| Error::asked("-run is missing", format!("give {}", valid_values("run"))))?;
+        let run = self.run.ok_or_else(|| Error::usage("-run is missing", format!("give {}", valid_values("run"))))?;
         let mut request = OrionRequest {
             run,
             testname: self.testname.clone(),

@@ -65,7 +65,7 @@ fn refuse_other(path: &Path) -> Result<(), Error> {
         read.is_ok() && begins.eq_ignore_ascii_case(OPENING)
     };
     if path.exists() && !(path.is_file() && is_page()) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("--html '{}' exists and is no page", path.display()),
             "name another file, such as report.html",
         ));

@@ -1,7 +1,7 @@
 //! The loads of `curve` as they are typed: `1..64`, `1k..30k/500`, `10%..120%`, `1,2,5,9`; a mix; a stream beside.
 //!
 //! Goes in: the text of one option. Comes out: values of a plan, or a refusal that names the option, the text and the
-//! cure. Opens nothing.
+//! hint. Opens nothing.
 
 use super::calibrate::size_of_io;
 use crate::model::{Background, Bytes, Error, Loads, MIB, Mix, Ratio};
@@ -101,7 +101,7 @@ fn tidy(value: f64) -> f64 {
 
 impl Given<'_> {
     fn wrong(self, why: &str) -> Error {
-        Error::asked(format!("{} {}: {why}", self.option, self.text), self.usage)
+        Error::usage(format!("{} {}: {why}", self.option, self.text), self.usage)
     }
 
     /// The loads, ascending, and their unit.
@@ -160,7 +160,7 @@ impl Given<'_> {
             return Ok(());
         }
         let what = format!("{} {}: that is {points:.0} points, and {POINTS_MAX} are the most", self.option, self.text);
-        Err(Error::asked(what, "take larger steps, as in 1..64/8 or 1k..30k/5k"))
+        Err(Error::usage(what, "take larger steps, as in 1..64/8 or 1k..30k/5k"))
     }
 
     /// From `first` to `last`, both included.
@@ -168,7 +168,7 @@ impl Given<'_> {
         if first > last {
             let turned = format!("{}..{}", unit.print(last), unit.print(first));
             let what = format!("{} {}: the range runs backwards", self.option, self.text);
-            return Err(Error::asked(what, format!("write it as {turned}")));
+            return Err(Error::usage(what, format!("write it as {turned}")));
         }
         let mut values = match step {
             None if unit == Unit::Depth => std::iter::successors(Some(first), |value| Some(value * 2.0))
@@ -209,7 +209,7 @@ fn round_step(span: f64, unit: Unit) -> f64 {
 /// A kind is unknown or given twice, writes are of two kinds, or the shares do not sum to 100 %.
 pub fn mix(text: &str) -> Result<Mix, Error> {
     const USAGE: &str = "write it as read=70,write=30, in percent; log instead of write makes every write durable";
-    let wrong = |why: String| Error::asked(format!("--mix {text}: {why}"), USAGE);
+    let wrong = |why: String| Error::usage(format!("--mix {text}: {why}"), USAGE);
     let mut shares: Vec<(&str, f64)> = Vec::new();
     for part in text.split(',') {
         let (kind, share) = part.split_once('=').ok_or_else(|| wrong(format!("'{part}' is no kind and its share")))?;
@@ -243,7 +243,7 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
 /// The text is no such thing.
 pub fn background(text: &str) -> Result<Background, Error> {
     const USAGE: &str = "write it as large:2, or large:2@512k for another size than 1MiB";
-    let wrong = |why: &str| Error::asked(format!("--background {text}: {why}"), USAGE);
+    let wrong = |why: &str| Error::usage(format!("--background {text}: {why}"), USAGE);
     let rest = text.strip_prefix("large:").ok_or_else(|| wrong("there is only 'large'"))?;
     let (depth, size) = rest.split_once('@').map_or((rest, None), |(depth, size)| (depth, Some(size)));
     let depth = depth.trim().parse().ok().filter(|depth| (1..=4096).contains(depth));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_that_make_no_sense_are_refused_by_option_and_text_with_a_cure() {
+    fn loads_that_make_no_sense_are_refused_by_option_and_text_with_a_hint() {
         let plain =
             ["", "x", "1..", "..5", "1..2..3", "64..1", "0", "0..4", "1.5", "-1", "1..4097", "1..4/0", "1..4/x"];
         let lists = ["1,,2", "2,1", "1,1", "1..4096/1", "1e3", "inf", "NaN", "5%"];
@@ -303,7 +303,7 @@ mod tests {
             let error = depths("--sessions", text).unwrap_err();
             assert_eq!(error.exit_status(), 2, "{text}");
             assert!(error.to_string().starts_with(&format!("--sessions {text}: ")), "{error}");
-            assert!(error.to_string().contains("cure: "), "{error}");
+            assert!(error.to_string().contains("hint: "), "{error}");
         }
         for text in ["10%..120", "10..120%", "10,20%", "10%..20%/5", "0%", "1001%", "1k..1M/1", "0.5", "1kk", "200M"] {
             let error = rates(text).unwrap_err();

@@ -90,7 +90,7 @@ impl ReportArgs {
     fn of_soak(&self) -> Result<u8, Error> {
         let format = self.format();
         if self.emit_fio.is_some() || self.orion_files.is_some() || matches!(format, Format::Orion | Format::Awr) {
-            return Err(Error::asked("this run is a soak", "there are --format text, csv and json, and --html"));
+            return Err(Error::usage("this run is a soak", "there are --format text, csv and json, and --html"));
         }
         let (header, found, cut) = soak::read(&self.run)?;
         if let Some(file) = &self.html {
@@ -104,7 +104,7 @@ impl ReportArgs {
         }
         if cut && !journal::is_being_written(&self.run) {
             output::remark(
-                "rigel: the journal's last line was cut off and is left out; go on by rigel soak --resume\n",
+                "rigel: the journal's last line was cut off and is left out; resume by rigel soak --resume\n",
             );
         }
         Ok(0)
@@ -117,13 +117,13 @@ fn awr(run: &Run) -> Result<String, Error> {
             Ok(sql::awr_lines(run, &found.points))
         }
         _ => {
-            Err(Error::asked("this run is not of a database's sessions", "--format text, csv or json reports any run"))
+            Err(Error::usage("this run is not of a database's sessions", "--format text, csv or json reports any run"))
         }
     }
 }
 
 pub(super) fn warn_if_cut(run: &Run) {
     if run.cut {
-        output::remark("rigel: the journal's last line was cut off and is left out; go on with the run by --resume\n");
+        output::remark("rigel: the journal's last line was cut off and is left out; resume the run by --resume\n");
     }
 }

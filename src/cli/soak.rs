@@ -30,13 +30,13 @@ const EVERY_STEADY: [Nanos; 2] = [Nanos::from_secs(60), Nanos::from_secs(300)];
 /// Longer than this a soak is of days.
 const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 
-/// Repeats one round for hours to weeks, and tells how predictable the storage is
+/// Repeats one round for hours to weeks, and reports how predictable the storage is
 ///
 /// Rounds are of fixed work (--work), begun at equal distances, or follow on each other without a pause. Each is in
 /// the journal before the next begins: rigel report works meanwhile, and --resume goes on after a reboot. Reads only,
 /// unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, \
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, \
                         3 an objective was missed for longer than --slo-share allows.")]
 pub(super) struct SoakArgs {
     #[command(flatten)]
@@ -56,22 +56,22 @@ pub(super) struct SoakArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Timetable")]
 struct TimetableArgs {
-    /// Work of a round: so many operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
+    /// Work of a round: operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
     #[arg(long, value_name = "WORK", conflicts_with = "resume")]
     work: Option<String>,
-    /// From the beginning of a round to that of the next [default: 15m with --work, else 1m, 5m beyond two days]
+    /// Time from the start of a round to the start of the next [default: 15m with --work, else 1m, 5m beyond two days]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     every: Option<Nanos>,
     /// How long the soak lasts, such as 7d
     #[arg(long = "for", value_name = "TIME", conflicts_with = "resume", required_unless_present = "resume")]
     lasting: Option<Nanos>,
-    /// A round of fixed work is cut short after so long [default: when the next one begins]
+    /// Maximum time of a round of fixed work [default: when the next one begins]
     #[arg(long, value_name = "TIME", conflicts_with = "resume", requires = "work")]
     limit: Option<Nanos>,
-    /// What every round must keep: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000'; may be repeated
+    /// Objective that every round must meet: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000'; may be repeated
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "resume")]
     slo: Vec<Objective>,
-    /// Share of the time in which objectives are to be kept; the rest is the error budget
+    /// Share of the time in which objectives must be met; the rest is the error budget
     #[arg(long, value_name = "SHARE", default_value = "99%", conflicts_with = "resume")]
     slo_share: String,
 }
@@ -80,13 +80,13 @@ struct TimetableArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct LoadArgs {
-    /// Closed loop: so many I/Os outstanding, or sessions of a database [default: 8, or those of the tables]
+    /// Closed loop: number of outstanding I/Os, or of database sessions [default: 8, or those of the tables]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
-    /// Open loop: so many I/Os due a second, at random times, whatever the target does
+    /// Open loop: offered load in I/Os per second, due at random times
     #[arg(long, value_name = "RATE", conflicts_with = "resume")]
     rate: Option<String>,
-    /// Most I/Os of --rate outstanding; those due beyond it wait, and the wait counts [default: 256]
+    /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: Option<u32>,
     /// Kinds of I/O in percent, such as read=70,write=30 or read=70,log=30 for durable writes [default: read=100]
@@ -103,8 +103,8 @@ struct LoadArgs {
 /// Measures, and tells how predictable it was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     if args.measuring.resume.is_some() && args.work != WorkArgs::default() {
-        return Err(Error::asked(
-            "a soak that is gone on with has its work from its beginning",
+        return Err(Error::usage(
+            "a resumed soak has its work from its beginning",
             "give --resume without it, or begin another soak",
         ));
     }
@@ -142,7 +142,7 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was through",
-            format!("go on with it by `rigel soak --resume {}`", directory.display()),
+            format!("resume it by `rigel soak --resume {}`", directory.display()),
         ));
     }
     let missed = found.found.objectives.iter().any(|objective| objective.met == Some(false));
@@ -243,7 +243,7 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
         let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
         reader.get_or_insert_with(|| SoakReader::new(objectives())).add(&record);
     })?;
-    let request = request(&header).ok_or_else(|| Error::asked("this run is no soak", "rigel report reads any run"))?;
+    let request = request(&header).ok_or_else(|| Error::usage("this run is no soak", "rigel report reads any run"))?;
     let result = reader.unwrap_or_default().result(request);
     Ok((header, result, cut))
 }
@@ -254,7 +254,7 @@ impl SoakArgs {
             return self.on_database(&urls);
         }
         if self.work != WorkArgs::default() {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 "options for sessions of a database are given, and none is named",
                 "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
             ));
@@ -332,19 +332,19 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
     let too_short =
         [("--every", every), ("--limit", limit.unwrap_or(every))].into_iter().find(|(_, time)| *time < least);
     if let Some((option, time)) = too_short {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("{option} {} is too short for a round", time.exact()),
             "give a second or more, such as 1m",
         ));
     }
     if let Some(limit) = limit.filter(|limit| *limit > every) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("--limit {} is longer than --every {}, when the next round is due", limit.exact(), every.exact()),
             "give a shorter --limit, or a longer --every",
         ));
     }
     if lasting < every {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("--for {} is over before the first round, which has {}", lasting.exact(), every.exact()),
             "give a longer --for, such as 1d, or a shorter --every",
         ));
@@ -355,7 +355,7 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
 /// `100000ops`, `100k`, `2GiB`: operations of `length` bytes.
 fn operations(text: &str, length: u32) -> Result<u64, Error> {
     let wrong = || {
-        Error::asked(
+        Error::usage(
             format!("--work '{text}' is no amount of work"),
             "write it as operations, 100000ops or 100kops, or as bytes, 2GiB",
         )
@@ -388,7 +388,7 @@ fn operations(text: &str, length: u32) -> Result<u64, Error> {
 fn one_rate(text: &str) -> Result<f64, Error> {
     match ranges::rates(text)? {
         Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
-        _ => Err(Error::asked(
+        _ => Err(Error::usage(
             format!("--rate '{text}' is not one rate"),
             "a soak has one load: write it as 5000 or 5k; rigel curve has ranges",
         )),

@@ -45,9 +45,7 @@ enum SqlVerb {
 ///
 /// With --on a private server is made on the storage under test, loaded, used and removed.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 measured, 1 could not or not wholly, 2 asked wrongly, 3 no load kept --max-latency."
-)]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load kept --max-latency.")]
 struct RunArgs {
     /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
     #[arg(value_name = "URL", conflicts_with = "on")]
@@ -82,7 +80,7 @@ pub(super) struct ServerArgs {
     /// Which server
     #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres)]
     server: ServerKind,
-    /// The folder of its programs [default: the newest that are installed]
+    /// Directory of its programs [default: the newest that are installed]
     #[arg(long, value_name = "DIR")]
     server_bin: Option<PathBuf>,
     /// A setting of the server by its name there, such as `io_method=io_uring`; may be repeated
@@ -112,25 +110,25 @@ struct ShapeArgs {
     /// A curve: one point for each of these numbers of sessions, such as 1..32
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
     sessions: Option<String>,
-    /// Open loop: so many operations due a second, whatever the database does; 10%..120% is of its maximum
+    /// Open loop: offered load in operations per second; 10%..120% is of the maximum
     #[arg(long, value_name = "RANGE", group = "loads")]
     rate: Option<String>,
-    /// How long a point is measured [default: 60s; with --sessions and --rate until it is precise, 10s at most]
+    /// Measured time of a point [default: 60s; with --sessions and --rate until it is precise, 10s at most]
     #[arg(long, value_name = "TIME", group = "stop")]
     run_time: Option<Nanos>,
-    /// Fixed work: so many operations of every session
+    /// Fixed work: number of operations of each session
     #[arg(long, value_name = "N", group = "stop", value_parser = clap::value_parser!(u64).range(1..))]
     work_loop: Option<u64>,
     /// Measures until throughput and median are known to --precision, --run-time at most
     #[arg(long, conflicts_with = "work_loop")]
     until_steady: bool,
-    /// Time before measuring, at most: less when throughput is steady
+    /// Maximum warm-up; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "10s")]
     warm_up: Nanos,
-    /// Response time of an operation that points are held against, such as 20ms@p99
+    /// Response time objective of each point, such as 20ms@p99
     #[arg(long, value_name = "LATENCY[@QUANTILE]")]
     max_latency: Option<Bound>,
-    /// How well figures are to be known: half the 95 % interval, as a share
+    /// Ends a point when half of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     precision: Ratio,
 }
@@ -147,16 +145,16 @@ pub(super) struct OutcomeArgs {
     /// Prints the results as JSON, and nothing else to stdout
     #[arg(long)]
     pub(super) json: bool,
-    /// Goes on with the run in this directory, as it was asked for then
+    /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = ["urls", "on", "out", "seed"])]
     resume: Option<PathBuf>,
-    /// Shows no progress; results, doubts and errors still
+    /// Hides progress; results, warnings and errors are still shown
     #[arg(long)]
     no_progress: bool,
-    /// Shows the run on a screen of its own while it measures
+    /// Shows the run on a live screen
     #[arg(long, conflicts_with = "no_progress")]
     live: bool,
-    /// Seed of every random choice [default: a fresh one]
+    /// Seed of the random numbers [default: a new one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -176,7 +174,7 @@ impl OutcomeArgs {
     }
 }
 
-/// Makes the tables, or goes on with a load that was cut short
+/// Creates the tables, or resumes a load that was interrupted
 #[derive(Debug, Args)]
 struct LoadArgs {
     /// The databases: postgres://user@host:port/database or mysql://…
@@ -189,7 +187,7 @@ struct LoadArgs {
     password: PasswordArgs,
     #[command(flatten)]
     tables: TablesArgs,
-    /// Reads the sizes from a slob.conf or pgio.conf; options have the last word
+    /// Reads the sizes from a slob.conf or pgio.conf; options override them
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// The tablespace to make them in [default: the database's]
@@ -301,8 +299,8 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => Error::asked(format!("'{}' is no database's URL", shown(&other.to_string_lossy())), NAME_ONE),
-        None => Error::asked("no database is named", NAME_ONE),
+        Some(other) => Error::usage(format!("'{}' is no database's URL", shown(&other.to_string_lossy())), NAME_ONE),
+        None => Error::usage("no database is named", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
     let tables = tables_of(&access)?;
@@ -317,7 +315,7 @@ impl RunArgs {
         let server = &self.private.server;
         let of_server = server.server_bin.is_some() || !server.server_set.is_empty();
         if self.private.on.is_none() && (of_server || server.server != ServerKind::Postgres) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 "--server, --server-bin and --server-set are for a private server, and none is made",
                 "add --on DIR, or leave them out",
             ));
@@ -325,8 +323,8 @@ impl RunArgs {
         let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
         let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
         if self.outcome.resume.is_some() && (asked || shaped) {
-            return Err(Error::asked(
-                "a run that is gone on with has its sessions and its work from its beginning",
+            return Err(Error::usage(
+                "a resumed run has its sessions and its work from its beginning",
                 "give --resume without them, or begin another run",
             ));
         }
@@ -339,14 +337,14 @@ impl RunArgs {
 
 /// Offered operations wait for a session that pauses.
 pub(super) fn rate_with_pauses() -> Error {
-    Error::asked("--rate and --think exclude each other: a pause would count as response time", "leave one of them out")
+    Error::usage("--rate and --think exclude each other: a pause would count as response time", "leave one of them out")
 }
 
 /// Refuses options that are for files and devices where a database is measured: each with whether it is given, and what
 /// there is in its place.
 pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), Error> {
     match asked.iter().find(|(_, given, _)| *given) {
-        Some((option, _, instead)) => Err(Error::asked(
+        Some((option, _, instead)) => Err(Error::usage(
             format!("{option} is for files and devices, and '{url}' is a database"),
             format!("leave it out; in its place there is {instead}"),
         )),
@@ -445,7 +443,7 @@ fn limited(server: &mut Server) -> Vec<Finding> {
                 "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
             ),
         )],
-        Err(why) => vec![Finding::doubt(
+        Err(why) => vec![Finding::warning(
             "page cache unlimited",
             format!("{version} reads through the page cache, and its memory could not be limited: {why}"),
             "install PostgreSQL 16 or newer, run as root, or load tables several times as large as the memory",
@@ -463,7 +461,7 @@ fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Er
     let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
     let needed = Bytes(needed + needed / 10 + log + 512 * MIB);
     if free < needed {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
             "give a smaller --scale, or another directory",
         ));
@@ -484,7 +482,7 @@ impl ServerArgs {
         let pair = |text: &String| {
             text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
                 || {
-                    Error::asked(
+                    Error::usage(
                         format!("--server-set '{text}' is no setting"),
                         "write NAME=VALUE, such as io_method=sync",
                     )
@@ -500,7 +498,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     let (run, stopped) = measuring::measure(&mut job, args)?;
     let directory = job.results.directory();
     let RunResult::Curve(found) = report::result(&run) else {
-        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     if args.json {
         output::json(&report::data::json(&run));
@@ -518,7 +516,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
 pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     sql::find(access)?.ok_or_else(|| {
         let address = &access.servers[0];
-        Error::asked(
+        Error::usage(
             format!("'{address}' has no tables of ours, or not all of them"),
             format!("make them: rigel sql load {address}"),
         )

@@ -14,7 +14,7 @@ const SESSIONS: u32 = 16;
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Sessions of a database")]
 pub(super) struct WorkArgs {
-    /// Reads these settings from a slob.conf or pgio.conf; options have the last word
+    /// Reads these settings from a slob.conf or pgio.conf; options override them
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// Rows, and so blocks, that one read visits [default: 64]
@@ -39,9 +39,9 @@ pub(super) struct WorkArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     hot_schema: Option<u32>,
     /// A pause after every Nth operation, such as 100ms..500ms/10
-    #[arg(long, value_name = "LEAST..MOST/N")]
+    #[arg(long, value_name = "MIN..MAX/N")]
     think: Option<String>,
-    /// The server ends a statement after so long, and the operation counts as failed
+    /// Timeout of a statement at the server; the operation then counts as failed
     #[arg(long, value_name = "TIME")]
     statement_timeout: Option<Nanos>,
 }
@@ -105,10 +105,10 @@ impl WorkArgs {
     fn file(&self) -> Result<Option<Conf>, Error> {
         let Some(path) = &self.conf else { return Ok(None) };
         let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-            Error::asked(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
+            Error::usage(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
         })?;
         let in_file = |error: Error| match error {
-            Error::Asked { what, cure } => Error::asked(format!("{}: {what}", path.display()), cure),
+            Error::Usage { what, hint } => Error::usage(format!("{}: {what}", path.display()), hint),
             failed @ Error::Failed { .. } => failed,
         };
         conf::parse(&text).map(Some).map_err(in_file)
@@ -160,7 +160,7 @@ fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     if let Some(spot) = work.hot_spot
         && (spot.rows == 0 || spot.first + spot.rows > work.tables.scale)
     {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!(
                 "a hot spot of {} from {} on does not lie within a table of {}",
                 bytes(spot.rows),
@@ -173,7 +173,7 @@ fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     let widest = work.read_rows.max(if work.updates == Ratio::ZERO { 0 } else { work.update_rows });
     let (room, what) = work.hot_spot.map_or((work.tables.scale, "a table"), |spot| (spot.rows, "the hot spot"));
     if u64::from(widest) > room {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("an operation of {widest} rows does not fit into {what} of {room} rows"),
             "give a smaller --work-unit, or larger tables",
         ));
@@ -223,7 +223,7 @@ impl TablesArgs {
             names.into_iter().zip(found).zip(sizes(&asked).into_iter().zip(sizes(stated)))
         {
             if let Some(wanted) = asked.filter(|wanted| *wanted != found) {
-                return Err(Error::asked(
+                return Err(Error::usage(
                     format!("{wanted} {name} are asked for, and {found} are loaded"),
                     "leave the option out, or make the tables anew: rigel sql drop, then rigel sql load",
                 ));
@@ -251,7 +251,7 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
     };
     for (option, blocks, least) in [("--scale", tables.scale, 1000), ("--scan-table", tables.scan_blocks, 1)] {
         if blocks < least {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("{option} is {blocks} blocks of {}", Bytes(block.into())),
                 format!("give at least {least}: blocks, or bytes such as 1GiB"),
             ));
@@ -266,7 +266,7 @@ fn scale(option: &str, text: &str) -> Result<Scale, Error> {
         return Ok(Scale::Blocks(blocks));
     }
     let wrong =
-        |_| Error::asked(format!("{option} '{text}' is no size"), "give blocks such as 131072, or bytes such as 1GiB");
+        |_| Error::usage(format!("{option} '{text}' is no size"), "give blocks such as 131072, or bytes such as 1GiB");
     text.parse().map(Scale::Bytes).map_err(wrong)
 }
 
@@ -279,7 +279,7 @@ fn hot_spot(text: &str) -> Result<HotSpot, Error> {
         Some(HotSpot { every, offset: offset.parse().ok()?, bytes: size.parse().ok()? })
     };
     parts().ok_or_else(|| {
-        Error::asked(
+        Error::usage(
             format!("--hot-spot '{text}' is no hot spot"),
             "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every 3rd operation",
         )
@@ -296,9 +296,9 @@ fn think(text: &str) -> Result<Think, Error> {
         (think.least <= think.most).then_some(think)
     };
     parts().ok_or_else(|| {
-        Error::asked(
+        Error::usage(
             format!("--think '{text}' is no pause"),
-            "write LEAST..MOST/N, such as 100ms..500ms/10 for after every 10th operation",
+            "write MIN..MAX/N, such as 100ms..500ms/10 for after every 10th operation",
         )
     })
 }

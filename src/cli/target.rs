@@ -24,7 +24,7 @@ impl Given<'_> {
         let mut models = self.targets.iter().filter_map(|target| Some((target, model_of(target)?)));
         let Some((name, model)) = models.next() else { return Ok(None) };
         if self.targets.len() > 1 {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("{}{} stands beside another target", self.option, name.display()),
                 "a model of a device is a volume by itself; give it alone",
             ));
@@ -37,7 +37,7 @@ impl Given<'_> {
         let (option, members): (_, Vec<PathBuf>) = (self.option, self.targets.iter().map(PathBuf::from).collect());
         let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
         if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("{option}{} is given twice", twice.display()),
                 "give it once: a target counts once",
             ));
@@ -47,7 +47,7 @@ impl Given<'_> {
         }
         match members.iter().find(|member| is_directory(member)) {
             None => Ok(Target::Paths { members, layout: Layout::Concat }),
-            Some(directory) if members.len() > 1 => Err(Error::asked(
+            Some(directory) if members.len() > 1 => Err(Error::usage(
                 format!("{option}{} is a directory and stands beside another target", directory.display()),
                 "give the directory alone, and a scratch file is made there; or give files and devices",
             )),
@@ -61,14 +61,14 @@ impl Given<'_> {
     pub(super) fn check_scratch(&self, target: &Target) -> Result<(), Error> {
         let option = match target {
             Target::Scratch { bytes: Some(Bytes(0)), .. } => {
-                return Err(Error::asked("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
+                return Err(Error::usage("--scratch-size 0 leaves nothing to measure", "give a size such as 4GiB"));
             }
             Target::Scratch { .. } => return Ok(()),
             _ if self.scratch_size.is_some() => "--scratch-size",
             _ if self.keep => "--keep",
             _ => return Ok(()),
         };
-        Err(Error::asked(
+        Err(Error::usage(
             format!("{option} is for a scratch file, and none is made on '{target}'"),
             format!("give a directory: {}DIR", self.option),
         ))
@@ -85,7 +85,7 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
 
 /// A URL stands where only files and devices can.
 pub(super) fn is_url(text: &str) -> Error {
-    Error::asked(
+    Error::usage(
         format!("{} is a URL, and no file or device", shown(text)),
         "name files and devices, or a directory; databases are for rigel sql, curve and soak",
     )
@@ -100,6 +100,6 @@ fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
     let size = text.strip_prefix("null:")?;
     let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
     let named =
-        |_| Error::asked(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
+        |_| Error::usage(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
     Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
 }

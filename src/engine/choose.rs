@@ -21,11 +21,11 @@ pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn En
         "uring" => Ok((Box::new(Uring::new(clock, volume, lengths)?), None)),
         "auto" => match Uring::granted(lengths.len()) {
             Ok(()) => Ok((Box::new(Uring::new(clock, volume, lengths)?), None)),
-            Err(Error::Asked { what, cure } | Error::Failed { what, cure }) => {
-                let finding = Finding::doubt("engine", format!("{what}; libaio is used instead"), cure);
+            Err(Error::Usage { what, hint } | Error::Failed { what, hint }) => {
+                let finding = Finding::warning("engine", format!("{what}; libaio is used instead"), hint);
                 Ok((Box::new(Libaio::new(clock, volume)), Some(finding)))
             }
         },
-        _ => Err(Error::asked(format!("there is no engine '{name}'"), "take auto, uring, libaio or psync")),
+        _ => Err(Error::usage(format!("there is no engine '{name}'"), "take auto, uring, libaio or psync")),
     }
 }

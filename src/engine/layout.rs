@@ -26,7 +26,7 @@ impl VolumeMap {
             Layout::Stripe { stripe } => stripe.0,
         };
         if stripe == 0 || !stripe.is_multiple_of(grain) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("a stripe of {} would cut I/Os of {} in two", Bytes(stripe), Bytes(grain)),
                 "make the stripe a multiple of the largest I/O",
             ));
@@ -48,7 +48,7 @@ impl VolumeMap {
         };
         let usable = ends.last().copied().unwrap_or(0);
         if usable < 2 * grain {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "the targets form a volume of {}, which has no room for two I/Os of {}",
                     Bytes(usable),

@@ -145,7 +145,7 @@ fn without_proc(path: &Path) -> Error {
 /// A regular file or a block device; everything else is refused by name.
 fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     let kind = metadata.file_type();
-    let (what, cure) = if kind.is_file() {
+    let (what, hint) = if kind.is_file() {
         return Ok(FileKind::File);
     } else if kind.is_block_device() {
         return Ok(FileKind::Device);
@@ -158,18 +158,18 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     } else {
         ("a socket", "name a file or a block device")
     };
-    Err(Error::asked(format!("'{}' is {what}", path.display()), cure))
+    Err(Error::usage(format!("'{}' is {what}", path.display()), hint))
 }
 
-/// Why the system would not let us look at `path`, with the cure.
+/// Why the system would not let us look at `path`, with the hint.
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display();
     match error.kind() {
-        ErrorKind::NotFound => Error::asked(
+        ErrorKind::NotFound => Error::usage(
             format!("'{shown}' does not exist"),
             "check the spelling; Rigel makes no files but in a directory",
         ),
-        ErrorKind::PermissionDenied => Error::asked(
+        ErrorKind::PermissionDenied => Error::usage(
             format!("'{shown}' may not be read: permission denied"),
             if rustix::process::geteuid().is_root() {
                 "root is refused as well: allow the device to this container or service \
@@ -178,11 +178,11 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
                 "run as root, or as a user who may read it and every directory above"
             },
         ),
-        ErrorKind::NotADirectory => Error::asked(
+        ErrorKind::NotADirectory => Error::usage(
             format!("'{shown}' does not exist: a part of the path is not a directory"),
             "check the spelling",
         ),
-        _ => Error::asked(
+        _ => Error::usage(
             format!("'{shown}' cannot be opened: {error}"),
             "see whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
         ),
@@ -233,7 +233,7 @@ mod tests {
             let error = Opened::open(&path).unwrap_err();
             assert_eq!(error.exit_status(), 2, "{error}");
             let text = error.to_string();
-            assert!(text.contains(words) && text.contains(path.to_str().unwrap()) && text.contains("cure:"), "{text}");
+            assert!(text.contains(words) && text.contains(path.to_str().unwrap()) && text.contains("hint:"), "{text}");
         }
     }
 

@@ -52,11 +52,11 @@ impl Scratch {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::asked(format!("{} is not a directory", directory.display()), "name a directory"));
+            return Err(Error::usage(format!("{} is not a directory", directory.display()), "name a directory"));
         }
         let free = free_space(directory)?;
         let bytes = size(bytes, free)
-            .map_err(|(what, cure)| Error::asked(format!("a scratch file in {}: {what}", directory.display()), cure))?;
+            .map_err(|(what, hint)| Error::usage(format!("a scratch file in {}: {what}", directory.display()), hint))?;
         // In a container every run may have the same process number: the first name that is free.
         let first = std::process::id();
         let name = (first..=u32::MAX).map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
@@ -159,7 +159,7 @@ impl Drop for Made {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
-    Error::asked(
+    Error::usage(
         format!("no scratch file can be made in {}: {error}", path.display()),
         "name a directory that exists and that you may write to, on the storage to be measured",
     )
@@ -195,7 +195,7 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
         })?;
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         if holes > room(free) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "writing to '{}' would fill its filesystem: {} of what is to be written have no blocks yet, {} are \
                      free, of which {} may be used",
@@ -211,7 +211,7 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The size of the file: as asked, or by the free space. What is wrong and its cure otherwise.
+/// The size of the file: as asked, or by the free space. What is wrong and its hint otherwise.
 fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
     let room = room(free);
     let Some(asked) = asked else {

@@ -86,7 +86,7 @@ fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
     let open = |more| target.reopen(OpenOptions::new().read(true).write(write), flags | more);
     // Without the time of last access: reading must not write. Only the owner may ask for that, so others go without.
     open(libc::O_NOATIME).or_else(|_| open(0)).map_err(|error| {
-        let (how, cure) = match error.raw_os_error() {
+        let (how, hint) = match error.raw_os_error() {
             Some(libc::EINVAL) if direct => (
                 " for direct I/O",
                 "its filesystem has no direct I/O: name a file on another, or measure the page cache with --buffered",
@@ -95,6 +95,6 @@ fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
             Some(libc::EBUSY) => ("", "somebody took it for his own just now (mounted it, for one): name another"),
             _ => ("", ""),
         };
-        Error::failed(format!("cannot open '{}'{how}: {error}", target.path().display()), cure)
+        Error::failed(format!("cannot open '{}'{how}: {error}", target.path().display()), hint)
     })
 }

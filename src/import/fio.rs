@@ -90,8 +90,8 @@ fn document(source: Source) -> Result<(Value, usize), Error> {
                     break;
                 }
                 let why = if error.is_eof() { "the JSON is cut short here".to_string() } else { error.to_string() };
-                let cure = "see that fio ran to its end and the file was copied whole";
-                return Err(damaged(source.name, line - 1 + error.line(), &why, cure));
+                let hint = "see that fio ran to its end and the file was copied whole";
+                return Err(damaged(source.name, line - 1 + error.line(), &why, hint));
             }
         }
     }
@@ -464,7 +464,7 @@ mod tests {
             ("{\"fio version\": \"fio-3.33\", \"jobs\": []}".into(), "holds no figures"),
         ] {
             let said = read(Source { name: "f.json", text: &text }).unwrap_err().to_string();
-            assert!(said.contains(part) && said.contains("'f.json'") && said.contains("cure: "), "{said}");
+            assert!(said.contains(part) && said.contains("'f.json'") && said.contains("hint: "), "{said}");
         }
     }
 

@@ -88,8 +88,8 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let mut moments = Vec::new();
     for (report, time) in found.reports.iter().zip(times.iter().copied()) {
         let why = if time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
-        let cure = "record with -t; S_TIME_FORMAT=ISO in its environment makes iostat write times that everybody reads";
-        moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, cure))?);
+        let hint = "record with -t; S_TIME_FORMAT=ISO in its environment makes iostat write times that everybody reads";
+        moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, hint))?);
     }
     let mut notes =
         vec!["times are those of the ends of reports; each sample begins where the one before it ended".into()];
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_line_and_cure() {
+    fn what_cannot_be_read_names_line_and_hint() {
         let whole = include_str!("../../tests/imports/iostat_iso.txt");
         let cut = &whole[..whole.rfind("vda").unwrap() + 40];
         let json = include_str!("../../tests/imports/iostat.json");
@@ -422,7 +422,7 @@ mod tests {
             ("10:00:00\navg-cpu:  %user   %idle\n  3.1%  96.9%\n\nDevice r/s %util\n", "line 3: is of iostat -h"),
         ] {
             let said = read(Source { name: "f.txt", text }).unwrap_err().to_string();
-            assert!(said.contains(part) && said.contains("cure: "), "{said}");
+            assert!(said.contains(part) && said.contains("hint: "), "{said}");
         }
     }
 }

@@ -62,7 +62,7 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     // Every other byte of plain letters is zero in it.
     if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{name}' is UTF-16, and UTF-8 is read"),
             "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW",
         ));
@@ -100,7 +100,7 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
 pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Error> {
     let text = source.text;
     if text.trim().is_empty() {
-        return Err(Error::asked(format!("'{}' is empty", source.name), "name a file with results in it"));
+        return Err(Error::usage(format!("'{}' is empty", source.name), "name a file with results in it"));
     }
     if fio::is_like(text) {
         Ok(Format::Fio)
@@ -111,7 +111,7 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Err
     } else if table::is_like(text, columns) {
         Ok(Format::Csv)
     } else {
-        Err(Error::asked(
+        Err(Error::usage(
             format!(
                 "'{}' is in no format that is read: there is no `\"fio version\"` of fio's JSON in it, no `Large/Small` or \
                  `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines of a time and a number: {}",
@@ -140,8 +140,8 @@ fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
 }
 
 /// A file that is what it should be, but for one place.
-fn damaged(name: &str, line: usize, why: &str, cure: &str) -> Error {
-    Error::failed(format!("'{name}' line {line}: {why}"), cure)
+fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
+    Error::failed(format!("'{name}' line {line}: {why}"), hint)
 }
 
 /// A number as tools write it; with a decimal comma where `comma` says so. Not `inf` nor `nan`.
@@ -172,7 +172,7 @@ mod tests {
     fn what_is_no_result_says_what_was_looked_for() {
         for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
             let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
-            assert!(said.contains("'f' is ") && said.contains("cure: "), "{said}");
+            assert!(said.contains("'f' is ") && said.contains("hint: "), "{said}");
         }
     }
 

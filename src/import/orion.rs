@@ -581,7 +581,7 @@ mod tests {
             ("t.txt", "hello\n", "is not a file of Orion's"),
         ] {
             let said = read(&[Source { name, text }]).unwrap_err().to_string();
-            assert!(said.contains(part) && said.contains("cure: "), "{said}");
+            assert!(said.contains(part) && said.contains("hint: "), "{said}");
         }
     }
 }

@@ -178,8 +178,8 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     for (line, row) in &rows {
         reader.row(*line, row, &mut series)?;
     }
-    reader.doubt_lengths();
-    doubt_doubled(&mut reader.remarks, &rows, &places);
+    reader.warn_of_lengths();
+    warn_of_doubled(&mut reader.remarks, &rows, &places);
     let remarks = reader.remarks;
     remarks.refuse_all_left_out(name, &series)?;
     notes.extend(remarks.notes());
@@ -199,7 +199,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
 }
 
 /// Doubts lines that have the time of a line above them: two instances in one file are no series.
-fn doubt_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
+fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
     let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&Row>>::new());
     for row in rows {
         if !seen.insert(&row.1) {
@@ -325,7 +325,7 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
         let by_name = lower.iter().position(|name| *name == wanted.to_lowercase());
         let by_number = || wanted.parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
         by_name.or_else(by_number).ok_or_else(|| {
-            Error::asked(
+            Error::usage(
                 format!("{option} '{wanted}' is no column of '{name}'"),
                 format!("its columns are {}; a number from 1 is one, too", names.join(", ")),
             )
@@ -340,7 +340,7 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
             .or_else(|| known(BEGIN_TOO))
             .or_else(|| (0..names.len()).find(|at| is_time(*at)))
             .ok_or_else(|| {
-                Error::asked(
+                Error::usage(
                     format!("'{name}' has no column of times: looked for {}", [BEGIN, BEGIN_TOO].concat().join(", ")),
                     format!("say --time COLUMN; there are {}", names.join(", ")),
                 )
@@ -360,7 +360,7 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
         let other = |at: &usize| ![Some(begin), end, seconds].contains(&Some(*at)) && !is_time(*at);
         values = (0..names.len()).filter(other).collect();
         if values.len() != 1 {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("'{name}' does not say which of its columns is the value: {}", names.join(", ")),
                 "say --value COLUMN, by name or by number from 1",
             ));
@@ -460,7 +460,7 @@ impl Reader<'_> {
 
     /// Doubts samples that are exactly an hour longer or shorter than most: by a local clock the hour of its change is
     /// missing or comes twice.
-    fn doubt_lengths(&mut self) {
+    fn warn_of_lengths(&mut self) {
         const HOUR: i64 = 3600;
         let mut sorted: Vec<i64> = self.lengths.iter().map(|length| length.1).filter(|length| *length > 0).collect();
         sorted.sort_unstable();
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_line_and_cure() {
+    fn what_cannot_be_read_names_line_and_hint() {
         for (text, part) in [
             (
                 "time\tv\n2016-04-23\t6,272\n2016-04-24\t417.5\n",
@@ -649,7 +649,7 @@ mod tests {
             ("time,value\n", "holds no figures"),
         ] {
             let said = refused(text);
-            assert!(said.contains(part) && said.contains("cure: "), "{said}");
+            assert!(said.contains(part) && said.contains("hint: "), "{said}");
         }
     }
 }

@@ -40,7 +40,7 @@ impl FromStr for Bound {
     /// `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as `CALIBRATE_IO` has it.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::asked(
+            Error::usage(
                 format!("'{text}' is not a bound on latency"),
                 "write it as 2ms, 500us@p99.9 or, as CALIBRATE_IO does, 20 for 20 ms",
             )

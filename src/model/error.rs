@@ -2,52 +2,52 @@
 
 use std::fmt;
 
-/// A refusal or a failure. Both carry a sentence that names the thing and its value, and a cure.
+/// A refusal or a failure. Both carry a sentence that names the thing and its value, and a hint.
 ///
 /// Operations that fail while measuring are not errors: they are data, see
 /// [`Outcome::Failed`](super::Outcome::Failed).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The request makes no sense, or is not allowed; nothing was opened or written. Exit status 2.
-    Asked {
+    Usage {
         /// What is wrong: the thing and its value.
         what: String,
         /// What to do about it; empty when `what` says it all.
-        cure: String,
+        hint: String,
     },
     /// The request makes sense and could not be carried out. Exit status 1.
     Failed {
         /// What could not be done, and what the system said.
         what: String,
         /// What to do about it; empty when nothing is known.
-        cure: String,
+        hint: String,
     },
 }
 
 impl Error {
     /// A request that makes no sense.
-    pub fn asked(what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self::Asked { what: what.into(), cure: cure.into() }
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { what: what.into(), hint: hint.into() }
     }
 
     /// A request that could not be carried out.
-    pub fn failed(what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self::Failed { what: what.into(), cure: cure.into() }
+    pub fn failed(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Failed { what: what.into(), hint: hint.into() }
     }
 
-    /// What is wrong, without the cure.
+    /// What is wrong, without the hint.
     #[must_use]
     pub fn what(&self) -> &str {
         match self {
-            Self::Asked { what, .. } | Self::Failed { what, .. } => what,
+            Self::Usage { what, .. } | Self::Failed { what, .. } => what,
         }
     }
 
-    /// The process's exit status for this error: 1 could not, 2 asked wrongly.
+    /// The process's exit status for this error: 1 could not, 2 wrong usage.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::Asked { .. } => 2,
+            Self::Usage { .. } => 2,
             Self::Failed { .. } => 1,
         }
     }
@@ -55,10 +55,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Asked { what, cure } | Self::Failed { what, cure }) = self;
+        let (Self::Usage { what, hint } | Self::Failed { what, hint }) = self;
         f.write_str(what)?;
-        if !cure.is_empty() {
-            write!(f, "\n  cure: {cure}")?;
+        if !hint.is_empty() {
+            write!(f, "\n  hint: {hint}")?;
         }
         Ok(())
     }

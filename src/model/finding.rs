@@ -1,4 +1,4 @@
-//! A finding: a sentence about a run that a reader must know, with its evidence and its cure.
+//! A finding: a sentence about a run that a reader must know, with its evidence and its hint.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing; the figures stand.
     Note,
-    /// The figures may mislead.
-    Doubt,
+    /// The figures may mislead. Journals of earlier programs have `doubt`.
+    #[serde(alias = "doubt")]
+    Warning,
     /// Measuring makes no sense, or is not allowed.
     Refusal,
 }
 
-/// A sentence with its evidence and its cure.
+/// A sentence with its evidence and its hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// How much it matters.
@@ -23,23 +24,24 @@ pub struct Finding {
     pub name: String,
     /// What was found: names the thing and its value.
     pub what: String,
-    /// What to do about it; empty for a note that needs nothing done.
-    pub cure: String,
+    /// What to do about it; empty for a note that needs nothing done. Journals of earlier programs have `cure`.
+    #[serde(alias = "cure")]
+    pub hint: String,
 }
 
 impl Finding {
     /// A finding that leaves the figures standing.
     pub fn note(name: &str, what: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, name: name.into(), what: what.into(), cure: String::new() }
+        Self { severity: Severity::Note, name: name.into(), what: what.into(), hint: String::new() }
     }
 
     /// A finding that puts the figures in doubt.
-    pub fn doubt(name: &str, what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { severity: Severity::Doubt, name: name.into(), what: what.into(), cure: cure.into() }
+    pub fn warning(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, name: name.into(), what: what.into(), hint: hint.into() }
     }
 
     /// A finding that forbids the run.
-    pub fn refusal(name: &str, what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { severity: Severity::Refusal, name: name.into(), what: what.into(), cure: cure.into() }
+    pub fn refusal(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: Severity::Refusal, name: name.into(), what: what.into(), hint: hint.into() }
     }
 }

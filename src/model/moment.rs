@@ -153,7 +153,7 @@ impl FromStr for Moment {
     /// RFC 3339, with `T` or a space, seconds or none, or a date alone; without an offset it is taken for UTC.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::asked(
+            Error::usage(
                 format!("'{text}' is not a moment"),
                 "write it as 2016-04-23T10:17 or 2016-04-23 10:17:05+02:00",
             )

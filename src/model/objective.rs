@@ -56,7 +56,7 @@ impl FromStr for Objective {
     /// `p99<2ms`, `mean<500us`, `max<100ms` or `rate>5000`; `<=` and `>=` mean the same.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::asked(
+            Error::usage(
                 format!("'{text}' is not an objective"),
                 "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes: < and > are the shell's",
             )

@@ -56,7 +56,7 @@ impl FromStr for Pattern {
     /// `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`. `sequential:START` and
     /// `permutation:START` begin at another block or place than the first.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::asked(format!("'{text}' is not a pattern: {why}"), USAGE);
+        let wrong = |why: &str| Error::usage(format!("'{text}' is not a pattern: {why}"), USAGE);
         let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
         let start =
             || value.map_or(Ok(0), |value| value.parse().map_err(|_| wrong("the start is a whole number of blocks")));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_makes_no_sense_is_refused_by_value_with_a_cure() {
+    fn a_pattern_that_makes_no_sense_is_refused_by_value_with_a_hint() {
         let wrong = [
             "",
             "random",

@@ -148,7 +148,7 @@ impl FromStr for SimSpec {
         let mut spec = SIM_DEFAULT;
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let wrong = |why: &str| {
-                Error::asked(
+                Error::usage(
                     format!("'{part}' in 'sim:{text}': {why}"),
                     "sim:SERVERS,SERVICE_TIME[,fixed|exponential][,bandwidth=1GB][,stall=300ms/2s][,errors=1%]\
                      [,limit=2000/s+10000][,slow=50ms@0.5%][,cache=256MiB@20us][,size=4GiB]",
@@ -196,7 +196,7 @@ impl FromStr for SimSpec {
             }
         }
         if spec.service == Nanos(0) && spec.bandwidth.is_none() {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("'sim:{text}' serves in no time at all"),
                 "give a service time such as 100us; null: is the target that takes no time",
             ));

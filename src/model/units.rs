@@ -114,7 +114,7 @@ impl FromStr for Nanos {
     /// `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong =
-            || Error::asked(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d");
+            || Error::usage(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d");
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
         let scale = match unit {
             "ns" => 1.0,
@@ -168,7 +168,7 @@ impl FromStr for Bytes {
     /// `8k` = `8KiB` = 8192; `8KB` = 8000; a bare number is bytes.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
-            Error::asked(
+            Error::usage(
                 format!("'{text}' is not a size"),
                 "write it as 8k, 64KiB, 4GiB (powers of 1024) or 1MB (powers of 1000)",
             )
@@ -244,7 +244,7 @@ impl FromStr for Ratio {
 
     /// `5%`, or `0.05`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::asked(format!("'{text}' is not a share"), "write it as 5% or 0.05");
+        let wrong = || Error::usage(format!("'{text}' is not a share"), "write it as 5% or 0.05");
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
         let percent = match unit {
             "%" => number,

@@ -50,7 +50,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
         // As it stands in the file, but for the line's end.
         let whole = line.trim_end_matches('\r');
         if whole != name && is_there(Path::new(whole)) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "'{}', line {}: '{whole}' exists, and spaces at its ends do not count here",
                     path.display(),
@@ -60,7 +60,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
             ));
         }
         if let Some(first) = lines.insert(name, index + 1) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("'{}' lists '{name}' twice, in lines {first} and {}", path.display(), index + 1),
                 "remove one of them: a target counts once",
             ));
@@ -68,7 +68,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
         members.push(PathBuf::from(name));
     }
     if members.is_empty() {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{}' lists no target", path.display()),
             "write one file or device a line, such as /dev/sdb",
         ));

@@ -349,7 +349,7 @@ impl OrionRequest {
         let needs = |needed: bool, value: Option<u32>, option: &str| match value {
             None if needed => {
                 let example = format!("give {option} N");
-                Err(Error::asked(
+                Err(Error::usage(
                     format!("-matrix {} runs at one load, and {option} is missing", matrix.name()),
                     example,
                 ))
@@ -359,7 +359,7 @@ impl OrionRequest {
         needs(matrix.fixes_small(), self.num_small, "-num_small")?;
         needs(matrix.fixes_large(), self.num_large, "-num_large")?;
         if self.small_max() == 0 && self.large_max() == 0 {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "-run {} -matrix {} has no data point: small and large load are both 0",
                     self.run.name(),
@@ -371,7 +371,7 @@ impl OrionRequest {
         self.check_outstanding()?;
         let points = self.total_data_points();
         if points > POINTS_MAX {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("-matrix {} has {points} data points; at most {POINTS_MAX} are run", matrix.name()),
                 "lower -num_disks, -num_small or -num_large, or choose another -matrix",
             ));
@@ -388,16 +388,16 @@ impl OrionRequest {
             ("-size_large", self.size_large),
         ];
         if let Some((option, _)) = least_one.into_iter().find(|(_, value)| *value == 0) {
-            return Err(Error::asked(format!("{option} 0 would measure nothing"), "give a whole number of at least 1"));
+            return Err(Error::usage(format!("{option} 0 would measure nothing"), "give a whole number of at least 1"));
         }
         if self.write > 100 {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("-write {} is more than all I/Os", self.write),
                 "give a whole number from 0 to 100: the percentage of I/Os that are writes",
             ));
         }
         if self.testname.is_empty() || self.testname.ends_with('/') {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("-testname '{}' leaves no name for the files", self.testname),
                 "give a name, with a path before it if need be, such as /tmp/mytest",
             ));
@@ -413,7 +413,7 @@ impl OrionRequest {
         // In the basic matrix the two never run together.
         let most = if self.matrix() == Matrix::Basic { small.max(large) } else { small + large };
         if most > OUTSTANDING_MAX {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("a data point would keep {most} I/Os outstanding; at most {OUTSTANDING_MAX} can be"),
                 "lower -num_disks, -num_small, -num_large or -num_streamIO",
             ));
@@ -424,7 +424,7 @@ impl OrionRequest {
     fn check_stripe(&self) -> Result<(), Error> {
         let (grain, Layout::Stripe { stripe }) = (self.grain(), self.simulate) else { return Ok(()) };
         if stripe.0 == 0 || !stripe.0.is_multiple_of(grain) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("-stripe {} would cut I/Os in two", stripe.0 / KIB),
                 format!("give a multiple of {} KB", grain / KIB),
             ));

@@ -75,7 +75,7 @@ impl Header {
 pub struct EngineChoice {
     /// Its name, such as `uring`; `auto` takes the best that the machine grants.
     pub name: String,
-    /// Through the page cache instead of past it.
+    /// Uses the page cache instead of direct I/O.
     pub buffered: bool,
 }
 
@@ -226,11 +226,11 @@ impl Journal {
             let _ = self.file.set_len(self.whole);
         }
         written.map_err(|error| {
-            let cure = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then go on with --resume",
-                _ => "go on with --resume once the directory can be written",
+            let hint = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then resume by --resume",
+                _ => "resume by --resume once the directory can be written",
             };
-            Error::failed(format!("cannot write '{}': {error}", self.path.display()), cure)
+            Error::failed(format!("cannot write '{}': {error}", self.path.display()), hint)
         })
     }
 }
@@ -238,9 +238,9 @@ impl Journal {
 /// Keeps other processes from adding to the journal for as long as `file` is open.
 fn lock(path: &Path, file: &File) -> Result<(), Error> {
     match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::asked(
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::usage(
             format!("another process is still writing '{}'", path.display()),
-            "let that run end, or stop it by Ctrl-C, then go on with it",
+            "let that run end, or stop it by Ctrl-C, then resume it",
         )),
         // A filesystem without locks is no reason not to measure.
         _ => Ok(()),
@@ -278,7 +278,7 @@ pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
 /// As [`refuse_unusable`], but for what is in the directory.
 pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
-        Error::asked(
+        Error::usage(
             format!("the result directory '{}' cannot be used: {why}", directory.display()),
             "name another with --out DIR",
         )
@@ -297,17 +297,17 @@ pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
 }
 
 fn refuse_occupied(directory: &Path) -> Result<(), Error> {
-    let cure = "name another with --out DIR, or go on with the run in it by --resume DIR";
+    let hint = "name another with --out DIR, or resume the run in it by --resume DIR";
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::asked(
+        Err(error) => Err(Error::usage(
             format!("the result directory '{}' cannot be used: {error}", directory.display()),
             "name another with --out DIR",
         )),
         Ok(mut entries) => match entries.next() {
-            Some(_) => Err(Error::asked(
+            Some(_) => Err(Error::usage(
                 format!("the result directory '{}' exists and is not empty", directory.display()),
-                cure,
+                hint,
             )),
             None => Ok(()),
         },
@@ -329,7 +329,7 @@ fn opened(path: &Path) -> Result<BufReader<File>, Error> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::asked(
+    Error::usage(
         format!("cannot read the journal '{}': {error}", path.display()),
         "name the directory of a run, as printed at its end",
     )
@@ -341,7 +341,7 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
     let header = line.get("header")?;
     let (version, plan) = (header.get("version")?.as_str()?, header.get("plan")?);
     let error = serde_json::from_value::<Invocation>(plan.clone()).err()?;
-    Some(Error::asked(
+    Some(Error::usage(
         format!("'{}' was written by rigel {version}, and {error}", path.display()),
         format!("read it with rigel {version}; this is {}", env!("CARGO_PKG_VERSION")),
     ))
@@ -406,7 +406,7 @@ struct Lines {
 fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header, Entry)) -> Result<Lines, Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
-            return Error::asked(
+            return Error::usage(
                 format!("'{}' is not the journal of a run: line 1 is damaged: {why}", path.display()),
                 "name the directory of a run, as printed at its end",
             );
@@ -453,7 +453,7 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
         }
     };
     let header = header.ok_or_else(|| {
-        Error::asked(
+        Error::usage(
             format!("'{}' holds no run: its first line was never finished", path.display()),
             "start the run again",
         )
@@ -515,7 +515,7 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
         format: u32,
     }
     match serde_json::from_slice::<Only>(line) {
-        Ok(Only { header: Format { format } }) if format > FORMAT_IMPORTED => Err(Error::asked(
+        Ok(Only { header: Format { format } }) if format > FORMAT_IMPORTED => Err(Error::usage(
             format!("'{}' has format {format}, and this program reads up to {FORMAT_IMPORTED}", path.display()),
             "read it with the version that wrote it, or a later one",
         )),

@@ -1,7 +1,7 @@
 //! What to set, for people and for programs: each setting with its range, formula and source, and at the end of each
 //! product the statements in one block, to be copied.
 
-use crate::analyse::{Advice, Calibration, Product, Section, advise, doubts_of};
+use crate::analyse::{Advice, Calibration, Product, Section, advise, warnings_of};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
@@ -23,15 +23,15 @@ struct Document<'a> {
     target: &'a str,
     applied: bool,
     /// Names of what is doubtful about the run.
-    doubts: Vec<String>,
+    warnings: Vec<String>,
     products: Vec<Section>,
 }
 
 /// What to set in `products`, as text.
 #[must_use]
 pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
-    let doubts = doubts_of(found, &run.header);
-    let mut text = heading(&run.header, &doubts);
+    let warnings = warnings_of(found, &run.header);
+    let mut text = heading(&run.header, &warnings);
     for section in advise(found, &run.header, products) {
         let _ =
             writeln!(text, "\n{}\n{}", section.database.name(), "=".repeat(section.database.name().chars().count()));
@@ -40,7 +40,7 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
         }
         text.push_str(&sources(&section));
         text.push('\n');
-        for line in warnings(&section, &doubts).iter().chain(&section.apply) {
+        for line in cautions(&section, &warnings).iter().chain(&section.apply) {
             let _ = writeln!(text, "{line}");
         }
     }
@@ -56,7 +56,7 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
         started: &header.started,
         target: &header.facts.name,
         applied: false,
-        doubts: doubts_of(found, header),
+        warnings: warnings_of(found, header),
         products: advise(found, header, products),
     };
     let mut text = serde_json::to_string_pretty(&document).expect("advice is made of maps with text keys");
@@ -64,17 +64,17 @@ pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
     text
 }
 
-fn heading(header: &Header, doubts: &[String]) -> String {
+fn heading(header: &Header, warnings: &[String]) -> String {
     let what = format!(
         "settings for {}, measured {} through {} by Rigel {}",
         header.facts.name, header.started, header.engine.name, header.version
     );
     let mut text = wrapped("", &what, 0);
     let _ = writeln!(text, "{APPLIED}");
-    if !doubts.is_empty() {
-        let what = format!("doubt: {}; all that follows is as doubtful as the run", doubts.join(", "));
+    if !warnings.is_empty() {
+        let what = format!("warning: {}; all that follows is as doubtful as the run", warnings.join(", "));
         let _ = write!(text, "\n{}", wrapped("", &what, 0));
-        text.push_str("  cure: `rigel report` of this run tells each doubt with its cure\n");
+        text.push_str("  hint: `rigel report` of this run tells each warning with its hint\n");
     }
     text
 }
@@ -102,8 +102,8 @@ fn told(setting: &Advice, before: &[Advice]) -> String {
             other.opinions.iter().any(|theirs| theirs.why == opinion.why)
         });
     }
-    for doubt in &setting.doubts {
-        part("doubt", doubt, &|other| other.doubts.contains(doubt));
+    for warning in &setting.warnings {
+        part("warning", warning, &|other| other.warnings.contains(warning));
     }
     let misleads = &setting.misleads;
     part("misleads", misleads, &|other| !misleads.is_empty() && other.misleads == *misleads);
@@ -127,18 +127,18 @@ fn command_line(command: &str) -> String {
 }
 
 /// What is doubtful, as comments at the head of the statements: they are copied without what stands above them.
-fn warnings(section: &Section, doubts: &[String]) -> Vec<String> {
+fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
     let comment = section.database.comment();
     let mut lines = Vec::new();
     let mut warn = |what: &str| {
         let broken = wrapped("", what, 0);
         lines.extend(broken.lines().map(|line| format!("{comment} {}", line.trim())));
     };
-    if !doubts.is_empty() {
-        warn(&format!("from a doubtful run: {}", doubts.join(", ")));
+    if !warnings.is_empty() {
+        warn(&format!("from a doubtful run: {}", warnings.join(", ")));
     }
     for setting in section.settings.iter().filter(|setting| setting.value.is_some()) {
-        let names = setting.doubts.iter().filter_map(|doubt| doubt.split(':').next());
+        let names = setting.warnings.iter().filter_map(|warning| warning.split(':').next());
         let mut names: Vec<&str> = names.collect();
         names.dedup();
         if !names.is_empty() {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn settings_are_told_as_the_golden_file_has_them() {
         let (found, mut header) = (advice_example::example(), advice_example::header());
-        header.findings.push(Finding::doubt("scheduler", "", ""));
+        header.findings.push(Finding::warning("scheduler", "", ""));
         let run = Run { header, points: Vec::new(), imported: Vec::new(), cut: false };
         let text = text(&run, &found, &Product::ALL);
         let long = text.lines().find(|line| line.chars().count() > 100);
@@ -197,7 +197,7 @@ mod tests {
         golden::check("advice.txt", &text);
         let document: serde_json::Value = serde_json::from_str(&json(&run, &found, &[Product::Postgres])).unwrap();
         assert_eq!(document["applied"], false);
-        assert_eq!(document["doubts"][0], "scheduler");
+        assert_eq!(document["warnings"][0], "scheduler");
         assert_eq!(document["products"][0]["settings"][0]["value"], "12");
     }
 

@@ -251,7 +251,7 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let mut all = run.header.findings.iter().chain(&found.findings).chain(of_points);
     if all.any(|finding| finding.severity != Severity::Note) {
-        text.push_str("-- there are doubts about these figures: rigel report tells them\n");
+        text.push_str("-- there are warnings about these figures: rigel report tells them\n");
     }
     text
 }

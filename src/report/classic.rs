@@ -166,9 +166,9 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
     if blocks.is_empty() {
         blocks.push("No complete data point has done an I/O, so there is no maximum.\n".into());
     }
-    let doubts = failed_lines(&cells) + &incomplete_lines(request, points);
-    if !doubts.is_empty() {
-        blocks.push(doubts);
+    let warnings = failed_lines(&cells) + &incomplete_lines(request, points);
+    if !warnings.is_empty() {
+        blocks.push(warnings);
     }
     blocks.join("\n")
 }

@@ -51,7 +51,7 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         request => request.next(header.facts.usable.0, 0, &points).is_none(),
     };
     let of_points = points.iter().flat_map(|point| &point.findings);
-    let doubts = doubts_in(header.findings.iter().chain(of_run).chain(of_points));
+    let warnings = warnings_in(header.findings.iter().chain(of_run).chain(of_points));
     Subject {
         name: name.into(),
         header,
@@ -60,7 +60,7 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         whole: ended && through,
         points,
         over_time: OverTime::default(),
-        doubts,
+        warnings,
         imported: None,
     }
 }
@@ -76,8 +76,8 @@ pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, end
         ("failures", with(|round| round.failed > 0)),
         ("idle rounds", with(|round| round.counts() && round.done <= 0.0)),
     ];
-    let mut doubts = doubts_in(header.findings.iter().chain(findings));
-    doubts.extend(of_rounds.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.into(), count)));
+    let mut warnings = warnings_in(header.findings.iter().chain(findings));
+    warnings.extend(of_rounds.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.into(), count)));
     Subject {
         name: name.into(),
         header,
@@ -86,18 +86,18 @@ pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, end
         over_time: OverTime::of_rounds(rounds, found),
         tolerance: TOLERANCE,
         whole: ended && found.rounds.ahead == 0 && found.troubles.is_empty(),
-        doubts,
+        warnings,
         imported: None,
     }
 }
 
-/// How often each doubt was raised, by name.
-pub(super) fn doubts_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
-    let mut doubts = BTreeMap::new();
+/// How often each warning was raised, by name.
+pub(super) fn warnings_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
+    let mut warnings = BTreeMap::new();
     for finding in findings.filter(|finding| finding.severity != Severity::Note) {
-        *doubts.entry(finding.name.clone()).or_default() += 1;
+        *warnings.entry(finding.name.clone()).or_default() += 1;
     }
-    doubts
+    warnings
 }
 
 /// What the run was asked for, as far as it decides what its figures are.
@@ -263,12 +263,12 @@ fn reserves(comparison: &Comparison) -> String {
             let _ =
                 writeln!(text, "{name} is not whole: {}; what there is, is compared", why_incomplete(comparison, run));
         }
-        let doubts: Vec<String> = comparison.doubts[run]
+        let warnings: Vec<String> = comparison.warnings[run]
             .iter()
-            .map(|(doubt, times)| if *times > 1 { format!("{doubt} (in {times} places)") } else { doubt.clone() })
+            .map(|(warning, times)| if *times > 1 { format!("{warning} (in {times} places)") } else { warning.clone() })
             .collect();
-        if !doubts.is_empty() {
-            text.push_str(&wrapped(&format!("{name} has doubts, told by `rigel report`: {}", doubts.join(", "))));
+        if !warnings.is_empty() {
+            text.push_str(&wrapped(&format!("{name} has warnings, told by `rigel report`: {}", warnings.join(", "))));
         }
     }
     text
@@ -437,8 +437,8 @@ pub(super) fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
         )
     };
     let mut text = wrapped(&sentence);
-    if !parts.is_empty() && [0, verdict.run].iter().any(|run| !comparison.doubts[*run].is_empty()) {
-        text.push_str("  the runs have doubts, named above: what differs may be what is doubtful\n");
+    if !parts.is_empty() && [0, verdict.run].iter().any(|run| !comparison.warnings[*run].is_empty()) {
+        text.push_str("  the runs have warnings, named above: what differs may be what is doubtful\n");
     }
     text
 }
@@ -469,9 +469,9 @@ fn slower(comparison: &Comparison) -> String {
         wrapped(&format!("certainly slower by more than {limit}: {}", listed(&slower.certain)))
     };
     if !slower.possible.is_empty() {
-        let cure = if comparison.rounds.is_empty() { "a smaller --precision tells" } else { "longer runs tell" };
+        let hint = if comparison.rounds.is_empty() { "a smaller --precision tells" } else { "longer runs tell" };
         text.push_str(&wrapped(&format!(
-            "may be slower by more than {limit}, as their intervals reach beyond it: {}; {cure}",
+            "may be slower by more than {limit}, as their intervals reach beyond it: {}; {hint}",
             listed(&slower.possible)
         )));
     }

@@ -16,19 +16,19 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
     let wanted: String = name.chars().filter(|c| !c.is_whitespace()).collect();
     let point = points.iter().find(|point| point.coordinates.name() == wanted).ok_or_else(|| {
         let names: Vec<String> = points.iter().map(|point| point.coordinates.name()).collect();
-        Error::asked(format!("the run has no data point {name}"), format!("it has {}", names.join(" ")))
+        Error::usage(format!("the run has no data point {name}"), format!("it has {}", names.join(" ")))
     })?;
     let members: Vec<PathBuf> = match &header.target {
         Target::Paths { members, .. } => members.clone(),
         Target::Scratch { keep: true, .. } => header.facts.members.iter().map(|member| member.path.clone()).collect(),
         Target::Scratch { .. } => {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 "the scratch file of this run is gone",
                 "measure with --keep, and fio has a file to read",
             ));
         }
         Target::Sim(_) | Target::Null { .. } | Target::Sql(_) => {
-            return Err(Error::asked(format!("fio has no target '{}'", header.target), "measure a file or a device"));
+            return Err(Error::usage(format!("fio has no target '{}'", header.target), "measure a file or a device"));
         }
     };
     refuse_unsafe(header, point, &members)?;
@@ -73,7 +73,7 @@ fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<
         if is_plain && !text.is_empty() {
             return Ok(());
         }
-        Err(Error::asked(
+        Err(Error::usage(
             format!("the {what} '{text}' of this run cannot stand in a job of fio"),
             "no line breaks, control characters, blanks at the ends or any of ; # $ ` \\ may be in it: name the target by \
              a link without them, and measure again",

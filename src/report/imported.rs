@@ -2,7 +2,7 @@
 //!
 //! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
 
-use super::comparison::doubts_in;
+use super::comparison::warnings_in;
 use super::csv::cell;
 use super::soak;
 use super::table::{self, Detail};
@@ -239,7 +239,7 @@ pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> 
             Figures::Series(_) => &[],
         })
         .collect();
-    let doubts = doubts_in(run.header.findings.iter().chain(&result.findings));
+    let warnings = warnings_in(run.header.findings.iter().chain(&result.findings));
     let mut tools: Vec<String> = Vec::new();
     for one in &result.sources {
         let tool = one.version.as_ref().map_or(one.tool.clone(), |version| format!("{} {version}", one.tool));
@@ -255,7 +255,7 @@ pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> 
         over_time: OverTime::of_imported(&run.imported),
         tolerance: 0.02,
         whole: !run.cut,
-        doubts,
+        warnings,
         imported: Some(tools.join(" and ")),
     }
 }

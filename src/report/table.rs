@@ -185,11 +185,11 @@ pub(super) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&
     (0..sorted.len()).filter(is_first).map(|index| (sorted[index], others(index))).collect()
 }
 
-/// The findings, worst first: doubts each with its cure, then notes, a line each; empty if there are none. Findings
+/// The findings, worst first: warnings each with its hint, then notes, a line each; empty if there are none. Findings
 /// that recur are told once.
 #[must_use]
 pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>, detail: Detail) -> String {
-    let (mut doubts, mut notes) = (String::new(), String::new());
+    let (mut warnings, mut notes) = (String::new(), String::new());
     let grouped = grouped(findings);
     let usual = usual_of_disks(&grouped).filter(|_| detail == Detail::Usual);
     for (finding, others) in grouped {
@@ -201,8 +201,8 @@ pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>, detail: Detail)
             Severity::Note => {
                 let _ = writeln!(notes, "note: {}{more}", finding.what);
             }
-            Severity::Doubt | Severity::Refusal => {
-                let _ = writeln!(doubts, "\ndoubt: {}{more}\n  cure: {}", finding.what, finding.cure);
+            Severity::Warning | Severity::Refusal => {
+                let _ = writeln!(warnings, "\nwarning: {}{more}\n  hint: {}", finding.what, finding.hint);
             }
         }
     }
@@ -212,5 +212,5 @@ pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>, detail: Detail)
     if !notes.is_empty() {
         notes.insert(0, '\n');
     }
-    doubts + &notes
+    warnings + &notes
 }

@@ -72,7 +72,7 @@ pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>
         let whole = std::fs::canonicalize(bin).unwrap_or_else(|_| bin.to_path_buf());
         return programs_in(dbms, &whole, account).ok_or_else(|| {
             let names: Vec<_> = names(dbms).iter().map(|(server, maker)| format!("{server} and {maker}")).collect();
-            Error::asked(
+            Error::usage(
                 format!("{} has no {} that runs", bin.display(), names.join(", nor ")),
                 "name the folder of the server's programs, or leave out --server-bin",
             )

@@ -69,7 +69,7 @@ impl Place {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::asked(format!("{} is not a directory", directory.display()), "name a directory"));
+            return Err(Error::usage(format!("{} is not a directory", directory.display()), "name a directory"));
         }
         let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
         let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
@@ -361,7 +361,7 @@ impl Marker {
 
 /// The directory, and what has a fitting name in it, with its whole path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
-    let unreadable = |error: io::Error| Error::asked(format!("{}: {error}", directory.display()), "name a directory");
+    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "name a directory");
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
@@ -448,7 +448,7 @@ fn unique_name(folder: &Path) -> String {
 }
 
 fn refused(directory: &Path, error: &io::Error) -> Error {
-    Error::asked(
+    Error::usage(
         format!("no private server can be made in {}: {error}", directory.display()),
         "name a directory that exists and that you may write to, on the storage to be measured",
     )
@@ -456,13 +456,13 @@ fn refused(directory: &Path, error: &io::Error) -> Error {
 
 fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("the name of the directory {} is not UTF-8", directory.display()),
             "name one whose whole path is",
         ));
     };
     if text.len() > SOCKET_MOST {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("the socket {text} would have a path of {} bytes, and {SOCKET_MOST} is the most", text.len()),
             "name a directory with a shorter path on the same storage",
         ));
@@ -500,7 +500,7 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
     for folder in path.ancestors() {
         let closed = std::fs::metadata(folder).is_ok_and(|facts| !lets_through(&facts, account));
         if closed {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "the server would run as the user {}, whom the folder {} does not let through to {}",
                     account.name,

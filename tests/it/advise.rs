@@ -59,7 +59,7 @@ fn a_run_without_writes_says_what_would_measure_them() {
 }
 
 #[test]
-fn a_run_that_is_no_calibration_is_refused_with_a_cure() {
+fn a_run_that_is_no_calibration_is_refused_with_a_hint() {
     let place = Place::new("advise-other");
     let point =
         "orion -run advanced -matrix point -num_small 1 -num_large 0 -duration 1 --target sim:1,100us --out run";
@@ -68,7 +68,7 @@ fn a_run_that_is_no_calibration_is_refused_with_a_cure() {
     let said = String::from_utf8_lossy(&advice.stderr);
     assert_eq!(advice.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("'run' is not a calibration") && said.contains("cure: make one by `rigel calibrate"),
+        said.contains("'run' is not a calibration") && said.contains("hint: make one by `rigel calibrate"),
         "{said}"
     );
     assert!(advice.stdout.is_empty());

@@ -219,5 +219,5 @@ fn it_reads_as_it_should() {
     common::golden("compare/soaks_three.txt", &text);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
     assert_eq!((&json["rounds"]["1"], &json["incomplete"]), (&12.into(), &serde_json::json!([1, 2])));
-    assert_eq!(json["doubts"][2]["broken rounds"], 6);
+    assert_eq!(json["warnings"][2]["broken rounds"], 6);
 }

@@ -50,7 +50,7 @@ fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
     }
     for cut in 0..starts[1] {
         let error = read(&place, &whole[..cut]).expect_err("there is no header");
-        assert!(error.contains("holds no run") && error.contains("cure: "), "cut at {cut}: {error}");
+        assert!(error.contains("holds no run") && error.contains("hint: "), "cut at {cut}: {error}");
     }
 }
 
@@ -98,7 +98,7 @@ fn a_damaged_line_and_a_later_format_are_named() {
     let of = |lines: &[&str]| format!("{}\n", lines.join("\n"));
 
     let error = read(&place, of(&[lines[0], "{\"point\":5}", lines[2]]).as_bytes()).unwrap_err();
-    assert!(error.contains("some.jsonl' line 2 is damaged") && error.contains("cure: "), "{error}");
+    assert!(error.contains("some.jsonl' line 2 is damaged") && error.contains("hint: "), "{error}");
     let error = read(&place, of(&[lines[0], lines[1], "", lines[2]]).as_bytes()).unwrap_err();
     assert!(error.contains("line 3 is damaged"), "{error}");
     let error = read(&place, of(&[lines[0], lines[1], lines[0]]).as_bytes()).unwrap_err();
@@ -113,7 +113,7 @@ fn a_damaged_line_and_a_later_format_are_named() {
         error.contains(&format!("has format {}, and this program reads up to {FORMAT_IMPORTED}", FORMAT_IMPORTED + 1)),
         "{error}"
     );
-    assert!(error.contains("cure: "), "{error}");
+    assert!(error.contains("hint: "), "{error}");
 }
 
 proptest! {

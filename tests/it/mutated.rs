@@ -104,7 +104,7 @@ fn reported(name: &str, sound: &str) -> (u64, u64) {
                 reports += 1;
             }
             Err(error) => {
-                assert!(error.to_string().contains("cure: "), "{name}: seed {seed}: {error}");
+                assert!(error.to_string().contains("hint: "), "{name}: seed {seed}: {error}");
                 refusals += 1;
             }
         }

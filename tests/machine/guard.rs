@@ -52,13 +52,13 @@ fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
     guard::permit(Opened::open(path)?, destroy).map(drop)
 }
 
-/// The guard must refuse `path` although it was named twice, name it, use these words, and offer a cure.
+/// The guard must refuse `path` although it was named twice, name it, use these words, and offer a hint.
 #[track_caller]
 fn refused(path: &Path, words: &str) {
     let error = permit_write(path, &[path.to_path_buf()]).expect_err(words);
     let said = error.to_string();
     assert!(
-        said.contains(words) && said.contains(text(path)) && said.contains("\n  cure: "),
+        said.contains(words) && said.contains(text(path)) && said.contains("\n  hint: "),
         "wanted {words}:\n{said}"
     );
     assert_eq!(error.exit_status(), 2, "{said}");

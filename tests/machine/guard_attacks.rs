@@ -31,7 +31,7 @@ fn open_to_write(path: &Path, destroy: &[PathBuf]) -> Result<Volume, Error> {
 fn refused(path: &Path, words: &str) {
     let error = open_to_write(path, &[path.to_path_buf()]).expect_err(words);
     let said = error.to_string();
-    assert!(said.contains(words) && said.contains("\n  cure: "), "wanted {words}:\n{said}");
+    assert!(said.contains(words) && said.contains("\n  hint: "), "wanted {words}:\n{said}");
 }
 
 #[track_caller]

@@ -45,7 +45,7 @@ fn interrupted_by(name: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(&format!("rigel: stopped: {} of 3 data points are not complete", 3 - done)), "{said}");
-    assert!(said.contains("cure: go on with them by `rigel orion --resume run`"), "{said}");
+    assert!(said.contains("hint: resume them by `rigel orion --resume run`"), "{said}");
     assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0], "the scratch file is still there");
 
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -170,7 +170,7 @@ fn out_of_room(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("No space left on device") && said.contains("cannot write '"), "{said}");
-    assert!(said.contains("\n  cure: "), "{said}");
+    assert!(said.contains("\n  hint: "), "{said}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_m
                 let said = String::from_utf8_lossy(&output.stderr);
                 assert_eq!(output.status.code(), Some(2), "{said}");
                 assert!(said.contains(&format!("the result directory '{directory}'")), "{said}");
-                assert!(said.contains(words) && said.contains("cure: name another with --out DIR"), "{said}");
+                assert!(said.contains(words) && said.contains("hint: name another with --out DIR"), "{said}");
             }
         }
         assert!(entries(&small.0).is_empty());
@@ -260,7 +260,7 @@ fn what_may_not_be_read_or_written_is_named() {
             ("orion -run oltp --target sim:", "cannot be written to: Permission denied"),
         ] {
             let (status, said) = as_nobody(arguments);
-            assert!(status == Some(2) && said.contains(words) && said.contains("cure: "), "{arguments}: {said}");
+            assert!(status == Some(2) && said.contains(words) && said.contains("hint: "), "{arguments}: {said}");
         }
         assert!(!Path::new("/tmp/rigel-unused").exists());
         Ok(())

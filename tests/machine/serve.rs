@@ -165,14 +165,14 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_a_cure() {
+fn a_port_in_use_is_told_with_a_hint() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
     let error = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap_err();
     let text = error.to_string();
     assert_eq!(error.exit_status(), 2);
     assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
-    assert!(text.contains("cure: take another port"), "{text}");
+    assert!(text.contains("hint: take another port"), "{text}");
     // A documentation address is no host's own.
     let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
@@ -196,7 +196,7 @@ fn addresses_read_as_people_write_them() {
     }
     for wrong in ["", ":", "127.0.0.1", "::1", "99999", "+80", "-1", "host:9464", "127.0.0.1:", "http://127.0.0.1:1/"] {
         let error = wrong.parse::<Address>().unwrap_err();
-        assert!(error.to_string().contains("cure: "), "{wrong}");
+        assert!(error.to_string().contains("hint: "), "{wrong}");
     }
 }
 

@@ -263,7 +263,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
     ] {
         let output = ends(&place, line, 2);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(words) && said.contains("cure: "), "{line}: {said}");
+        assert!(said.contains(words) && said.contains("hint: "), "{line}: {said}");
     }
     assert!(common::entries(&place.0).is_empty(), "something was left behind");
 }

@@ -17,7 +17,7 @@ pub(crate) fn page() -> Page {
         title: format!("Rigel: {HOSTILE}"),
         heading: "calibrate /dev/nvme1n1, 21 November 2026, 14:05 to 14:21".into(),
         answer: Answer {
-            tone: Tone::Doubt,
+            tone: Tone::Warning,
             sentence:
                 "This storage serves 79,941 random reads of 8 KiB a second within 2 ms at the 99th percentile, and \
                        not more: a cap at 80,000 IOPS holds it, not the device."
@@ -58,7 +58,7 @@ fn headlines() -> Vec<Headline> {
 
 fn findings() -> Section {
     let found = vec![
-        Finding::doubt(
+        Finding::warning(
             "cap",
             "throughput stands at 80,000 IOPS from depth 16 on while the device is busy for 61 % of the time: a limit \
              outside of the device holds it",
@@ -93,7 +93,7 @@ fn latency_throughput() -> Section {
     ];
     let marks = vec![
         upright(iops[7], "knee: 55,000 IOPS at depth 32", Tone::Plain),
-        upright(iops[8], "cap?", Tone::Doubt),
+        upright(iops[8], "cap?", Tone::Warning),
         Mark { at: 2000.0, label: "bound 2 ms".into(), tone: Tone::Bad, ..Mark::default() },
     ];
     let lines = Lines {
@@ -287,7 +287,7 @@ fn soak() -> Section {
             upright(
                 start + 40_000.0 * f64::from(index) + 20_000.0,
                 &format!("change {index}: kernel updated"),
-                Tone::Doubt,
+                Tone::Warning,
             )
         })
         .collect();
@@ -374,7 +374,7 @@ fn hostile() -> Section {
         Block::Text(name()),
         Block::Code(name()),
         Block::Table(table),
-        Block::Findings(vec![Finding::doubt(HOSTILE, HOSTILE, HOSTILE)]),
+        Block::Findings(vec![Finding::warning(HOSTILE, HOSTILE, HOSTILE)]),
         chart("hostile\" onload=\"x", HOSTILE, HOSTILE, Plot::Lines(lines)),
         chart("hostile-heat", HOSTILE, HOSTILE, Plot::Heat(Heat { written: true, ..heat.clone() })),
         chart("hostile-field", HOSTILE, HOSTILE, Plot::Heat(heat)),

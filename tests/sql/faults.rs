@@ -1,4 +1,4 @@
-//! What goes wrong: each ends with its name and a cure, and what was measured before is kept.
+//! What goes wrong: each ends with its name and a hint, and what was measured before is kept.
 
 use super::common::{Place, in_time, test, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, program, said, serve, signal};
@@ -131,7 +131,7 @@ fn what_is_not_there_is_named() {
         // A table that is gone after all.
         client(url).batch_execute("DROP TABLE rigel.blocks_1").unwrap();
         let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s --no-progress"), 1);
-        assert!(words.contains("blocks_1") && words.contains("cure: "), "{words}");
+        assert!(words.contains("blocks_1") && words.contains("hint: "), "{words}");
         server.stop().unwrap();
         assert!(!place.0.read_dir().unwrap().flatten().any(|entry| entry.path().join("journal.jsonl").exists()));
         Ok(())

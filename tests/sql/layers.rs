@@ -91,7 +91,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_made() {
         let output = rigel(&place, arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
-        assert!(said.contains(named) && said.contains("cure: "), "{arguments}: {said}");
+        assert!(said.contains(named) && said.contains("hint: "), "{arguments}: {said}");
         assert!(entries(&place.0).is_empty(), "{arguments} left something");
     }
 }

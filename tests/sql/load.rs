@@ -203,7 +203,7 @@ fn a_disk_that_fills_up_ends_the_load_with_its_name_and_the_load_goes_on_when_th
         let server = serve(&bin, &inner, &[("max_wal_size", "32MB"), ("min_wal_size", "32MB")]);
         let line = format!("sql load {} --scale 25000 --scan-table 100", server.url());
         let said = ends(&place, &line, 1);
-        assert!(said.contains("could not load rows: ") && said.contains("cure: free some space"), "{said}");
+        assert!(said.contains("could not load rows: ") && said.contains("hint: free some space"), "{said}");
         need("mount", &["-o", "remount,size=900m", text(&small.0)])?;
         ends(&place, &line, 0);
         every_row_is_there_once(&mut client(server.url()), "rigel.blocks_1", 25_000);

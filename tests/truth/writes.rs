@@ -97,7 +97,7 @@ fn without_leave_nothing_is_written() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("--destroy {}", text(&file.path))), "no cure: {said}");
+        assert!(said.contains(&format!("--destroy {}", text(&file.path))), "no hint: {said}");
         assert!(!out.exists(), "a refused run leaves nothing behind");
         assert_eq!(hash(), before, "the file was touched");
     }

@@ -124,7 +124,7 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
                   leaves nothing for reads, and the manual also says to keep it low"
                 .into(),
         }],
-        doubts: unsteady_or_unknown(&[Some(writes)])
+        warnings: unsteady_or_unknown(&[Some(writes)])
             .into_iter()
             .chain(other_block(writes, PAGE, "--as mysql --write"))
             .collect(),
@@ -188,8 +188,8 @@ fn threads(
                   to 64"
                     .into(),
         }],
-        doubts: {
-            let open = if setting.contains("_read_") { ground.knee_doubt() } else { None };
+        warnings: {
+            let open = if setting.contains("_read_") { ground.knee_warning() } else { None };
             unsteady_or_unknown(&[figure]).into_iter().chain(open).collect()
         },
         ..blank.valued(Estimate { value: enough, interval: None }, write)

@@ -51,7 +51,7 @@ fn rbps(ground: &Ground) -> Advice {
             size(most.io_bytes),
             most.depth
         ),
-        doubts: unsteady_or_unknown(&[Some(most)]),
+        warnings: unsteady_or_unknown(&[Some(most)]),
         ..blank("rbps").valued(most.mb_per_s.scaled(1e6), three_digits)
     })
 }
@@ -71,7 +71,7 @@ fn random(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str
     }
     assigned(Advice {
         derivation: format!("the greatest rate of random {what} of 4 KiB, at depth {}", at.depth),
-        doubts: unsteady_or_unknown(&[Some(at)]),
+        warnings: unsteady_or_unknown(&[Some(at)]),
         ..blank(setting).valued(at.iops, three_digits)
     })
 }

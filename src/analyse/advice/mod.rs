@@ -94,7 +94,7 @@ pub struct Advice {
     /// What others say.
     pub opinions: Vec<Opinion>,
     /// What is doubtful about the figures that this one was made of.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
     /// Of a value that is missing: the command that would measure it.
     pub measure_by: Option<String>,
 }
@@ -113,7 +113,7 @@ impl Advice {
             misleads: String::new(),
             statement: None,
             opinions: Vec::new(),
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             measure_by: None,
         }
     }
@@ -161,7 +161,7 @@ pub fn advise(found: &Calibration, header: &Header, products: &[Product]) -> Vec
 
 /// The names of what is doubtful about a run, each once: in the look before it, in the run as a whole, in a point.
 #[must_use]
-pub fn doubts_of(found: &Calibration, header: &Header) -> Vec<String> {
+pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let all = header.findings.iter().chain(&found.findings).chain(of_points);
     let mut names: Vec<String> = Vec::new();
@@ -204,8 +204,8 @@ impl Ground<'_> {
         Some((knee.load, [low, knee.load]))
     }
 
-    /// The doubt that there may be a knee beyond the depths that were measured.
-    fn knee_doubt(&self) -> Option<String> {
+    /// The warning that there may be a knee beyond the depths that were measured.
+    fn knee_warning(&self) -> Option<String> {
         let open = self.found.curve.knee.is_some_and(|knee| !knee.bounded_above);
         open.then(|| "knee-not-reached: throughput still rose at the greatest depth measured".into())
     }
@@ -242,16 +242,16 @@ fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
     let unknown = known
         .filter(|at| at.iops.interval.is_none())
         .map(|at| format!("no-interval: I/O of {} at depth {} was measured too briefly", size(at.io_bytes), at.depth));
-    let mut doubts: Vec<String> = Vec::new();
-    for doubt in unsteady.chain(unknown) {
-        if !doubts.contains(&doubt) {
-            doubts.push(doubt);
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in unsteady.chain(unknown) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
         }
     }
-    doubts
+    warnings
 }
 
-/// The doubt that the product's block is another one than was measured; none if it is this one. `options` measure
+/// The warning that the product's block is another one than was measured; none if it is this one. `options` measure
 /// it.
 fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
     (measured.io_bytes != block).then(|| {

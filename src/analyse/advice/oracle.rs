@@ -75,7 +75,7 @@ fn figure(
     let Some(at) = at else {
         return blank.not_measured("such reads were not measured", ground.command("--as oracle"));
     };
-    Advice { derivation: how(at), doubts: unsteady_or_unknown(&[Some(at)]), ..blank.valued(of(at), whole) }
+    Advice { derivation: how(at), warnings: unsteady_or_unknown(&[Some(at)]), ..blank.valued(of(at), whole) }
 }
 
 /// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.

@@ -97,7 +97,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
             .into(),
     });
     opinions.push(common_advice(ground));
-    let doubts = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
+    let warnings = unsteady_or_unknown(&[Some(random), Some(large), found.low_load, found.stream]);
     let other_block = other_block(random, BLOCK, "--as postgres");
     let advice = Advice {
         derivation: format!(
@@ -117,7 +117,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
                    tables; a tablespace may have its own. effective_cache_size matters as much"
             .into(),
         opinions,
-        doubts: doubts.into_iter().chain(other_block).collect(),
+        warnings: warnings.into_iter().chain(other_block).collect(),
         ..blank.valued(at_knee, cost)
     };
     Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
@@ -197,7 +197,7 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
                 .to_string()
         },
         opinions,
-        doubts: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        warnings: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_warning()).collect(),
         ..blank.valued(Estimate { value: knee, interval: None }, write)
     };
     Advice { statement: statement(setting, advice.value.as_ref()), ..advice }
@@ -226,7 +226,7 @@ fn io_workers(ground: &Ground) -> Advice {
                   cache and workers copy more than they wait"
                 .into(),
         }],
-        doubts: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_doubt()).collect(),
+        warnings: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_warning()).collect(),
         ..blank.valued(Estimate { value: knee, interval: None }, write)
     };
     Advice { statement: statement("io_workers", advice.value.as_ref()), ..advice }

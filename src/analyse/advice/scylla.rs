@@ -39,7 +39,7 @@ fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String
             "the scheduler divides these figures among the shards and holds back what is beyond them: one that is \
                    too high lets latency grow, one that is too low leaves the disk idle"
                 .into(),
-        doubts: unsteady_or_unknown(&[Some(figure)]),
+        warnings: unsteady_or_unknown(&[Some(figure)]),
         ..advice
     }
 }
@@ -56,7 +56,7 @@ fn iops(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str, 
         at.depth
     );
     let mut advice = valued(setting, at, at.iops, how);
-    advice.doubts.extend(other_block(at, BLOCK, four.trim_end()));
+    advice.warnings.extend(other_block(at, BLOCK, four.trim_end()));
     advice
 }
 

@@ -145,7 +145,7 @@ fn concurrency_is_the_depth_at_the_knee_within_what_the_server_takes() {
     found.curve.knee.as_mut().unwrap().bounded_above = false;
     assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["1000", "1000", "32"]);
     let open = setting(&found, Product::Postgres, "io_workers");
-    assert!(open.doubts.iter().any(|doubt| doubt.starts_with("knee-not-reached")), "{:?}", open.doubts);
+    assert!(open.warnings.iter().any(|warning| warning.starts_with("knee-not-reached")), "{:?}", open.warnings);
     found.curve.knee = None;
     assert!(names.iter().all(|name| setting(&found, Product::Postgres, name).value.is_none()));
 }
@@ -171,7 +171,7 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
     found.writes = Some(at(16, 4096, 40_000.0));
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["4950".into(), "20200".into()]));
-    assert!(max.doubts[0].starts_with("block-size"), "{:?}", max.doubts);
+    assert!(max.warnings[0].starts_with("block-size"), "{:?}", max.warnings);
     found.writes = Some(at(1, 16 << 10, 120.0));
     assert_eq!(value(&found, Product::Mysql, "innodb_io_capacity"), "100", "the least that the server takes");
 }
@@ -264,16 +264,16 @@ fn no_command_names_what_is_there_for_writing() {
 }
 
 #[test]
-fn doubts_of_a_run_are_named_once_and_notes_are_none() {
+fn warnings_of_a_run_are_named_once_and_notes_are_none() {
     let mut found = example();
     let mut header = header();
-    header.findings = vec![Finding::note("rotational", ""), Finding::doubt("scheduler", "", "")];
-    found.findings = vec![Finding::doubt("steal", "", ""), Finding::doubt("scheduler", "", "")];
-    assert_eq!(doubts_of(&found, &header), ["scheduler", "steal"]);
+    header.findings = vec![Finding::note("rotational", ""), Finding::warning("scheduler", "", "")];
+    found.findings = vec![Finding::warning("steal", "", ""), Finding::warning("scheduler", "", "")];
+    assert_eq!(warnings_of(&found, &header), ["scheduler", "steal"]);
     found.at_knee.as_mut().unwrap().steady = Some(false);
     found.large.as_mut().unwrap().iops.interval = None;
-    let doubts = setting(&found, Product::Postgres, "random_page_cost").doubts;
-    assert!(doubts[0].starts_with("unsteady") && doubts[1].starts_with("no-interval"), "{doubts:?}");
+    let warnings = setting(&found, Product::Postgres, "random_page_cost").warnings;
+    assert!(warnings[0].starts_with("unsteady") && warnings[1].starts_with("no-interval"), "{warnings:?}");
 }
 
 #[test]

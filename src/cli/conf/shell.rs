@@ -45,12 +45,12 @@ const COMMANDS: [&str; 29] = [
 
 const AS_DATA: &str = "this file is read as data and never executed";
 
-fn refusal(line: usize, what: &str, cure: &str) -> Error {
-    Error::asked(format!("line {line}: {what}"), cure)
+fn refusal(line: usize, what: &str, hint: &str) -> Error {
+    Error::usage(format!("line {line}: {what}"), hint)
 }
 
-fn needs_shell(line: usize, what: &str, cure: &str) -> Error {
-    refusal(line, &format!("{what} needs a shell, and {AS_DATA}"), cure)
+fn needs_shell(line: usize, what: &str, hint: &str) -> Error {
+    refusal(line, &format!("{what} needs a shell, and {AS_DATA}"), hint)
 }
 
 /// The assignments of a file. `is_key` knows the names that a message may show.
@@ -93,8 +93,8 @@ fn no_assignment(word: &Word, before: Option<String>, is_key: &impl Fn(&str) -> 
     let (line, text) = (word.line, word.text.as_str());
     if let Some(key) = before {
         let what = format!("after {key} stands a word that is no KEY=VALUE");
-        let cure = format!("write {key}=VALUE without blanks around =, and a value with blanks in it in quotes");
-        return refusal(line, &what, &cure);
+        let hint = format!("write {key}=VALUE without blanks around =, and a value with blanks in it in quotes");
+        return refusal(line, &what, &hint);
     }
     if is_key(text) {
         return refusal(line, &format!("{text} has no ="), &format!("write {text}=VALUE, without blanks around ="));
@@ -204,12 +204,12 @@ impl Reader<'_> {
             '$' if self.expands(true) => Err(dollar(line)),
             '`' => Err(backquote(line)),
             '&' | '|' | '<' | '>' | '(' | ')' => {
-                let cure = "leave only KEY=VALUE; if it is part of a value, put the value in single quotes";
-                Err(needs_shell(line, &format!("'{c}'"), cure))
+                let hint = "leave only KEY=VALUE; if it is part of a value, put the value in single quotes";
+                Err(needs_shell(line, &format!("'{c}'"), hint))
             }
             '*' | '?' | '[' | '{' => {
-                let cure = "write the value itself; if the sign is part of it, put it in single quotes";
-                Err(needs_shell(line, &format!("the pattern '{c}'"), cure))
+                let hint = "write the value itself; if the sign is part of it, put it in single quotes";
+                Err(needs_shell(line, &format!("the pattern '{c}'"), hint))
             }
             '~' if before.is_empty() || before.ends_with(['=', ':']) => {
                 Err(needs_shell(line, "'~'", "write the whole path, or put the value in single quotes"))
@@ -378,7 +378,7 @@ mod tests {
             assert_eq!(error.exit_status(), 2);
             assert!(error.to_string().starts_with("line 2: "), "{text}: {error}");
             assert!(error.to_string().contains("needs a shell"), "{text}: {error}");
-            assert!(error.to_string().contains("\n  cure: "), "{text}: {error}");
+            assert!(error.to_string().contains("\n  hint: "), "{text}: {error}");
         }
     }
 

@@ -219,7 +219,7 @@ fn a_value_that_makes_no_sense_is_refused_by_line_key_and_value() {
         let error = parse(&format!("# a line\n{text}\n")).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{text}");
         assert!(error.to_string().starts_with(&format!("line 2: {text} is not ")), "{text}: {error}");
-        assert!(error.to_string().contains("\n  cure: write "), "{text}: {error}");
+        assert!(error.to_string().contains("\n  hint: write "), "{text}: {error}");
     }
     let error = parse("THINK_TM_FREQUENCY=1\nTHINK_TM_MIN=.6").unwrap_err().to_string();
     assert!(error.starts_with("line 2: THINK_TM_MIN=0.6 is more than THINK_TM_MAX=0.5"), "{error}");

@@ -76,7 +76,7 @@ fn prepare_and_measure(
     ended: &mut Ended,
 ) -> Result<(), Error> {
     let Request::Soak(request) = job.invocation.request.clone() else {
-        return Err(Error::asked("this run was made by another verb", "go on with it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     let made = ready(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {

@@ -1,7 +1,7 @@
 //! What stands between a run that writes and somebody's data.
 //!
 //! Goes in: an open target, and the paths that were given a second time to say that their content is not wanted.
-//! Comes out: a [`Permit`], without which nothing is opened for writing, or the reason why not and its cure. It reads
+//! Comes out: a [`Permit`], without which nothing is opened for writing, or the reason why not and its hint. It reads
 //! and changes nothing.
 //!
 //! Refused whatever was said: what is in use (mounted, swap, part of an array or of a logical volume, behind a loop
@@ -124,8 +124,8 @@ struct Target<'a> {
 
 impl Target<'_> {
     /// A refusal: `found` follows the path, as in "is mounted on /mnt".
-    fn refusal(&self, found: impl std::fmt::Display, cure: impl Into<String>) -> Error {
-        Error::asked(format!("refused to write to '{}': it {found}", self.opened.path().display()), cure)
+    fn refusal(&self, found: impl std::fmt::Display, hint: impl Into<String>) -> Error {
+        Error::usage(format!("refused to write to '{}': it {found}", self.opened.path().display()), hint)
     }
 
     fn refuse_mounted(&self) -> Result<(), Error> {
@@ -148,8 +148,8 @@ impl Target<'_> {
         for swap in swaps.map_err(|why| blind(self.opened.path(), why))? {
             let identity = Identity::at(&swap);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
-                let cure = format!("name another target; `swapoff {}` ends its use", quoted(&swap));
-                return Err(self.refusal(format!("{} in use as swap", relative.is("is")), cure));
+                let hint = format!("name another target; `swapoff {}` ends its use", quoted(&swap));
+                return Err(self.refusal(format!("{} in use as swap", relative.is("is")), hint));
             }
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Target<'_> {
     fn refuse_contents(&self) -> Result<(), Error> {
         let quoted = quoted(self.opened.path());
         if let Some(found) = contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))? {
-            let cure = match self.opened.kind() {
+            let hint = match self.opened.kind() {
                 FileKind::File => {
                     format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}")
                 }
@@ -199,17 +199,17 @@ impl Target<'_> {
                      wipefs --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
                 ),
             };
-            return Err(self.refusal(format!("carries {found}"), cure));
+            return Err(self.refusal(format!("carries {found}"), hint));
         }
         let Identity::Device(number) = self.opened.identity() else { return Ok(()) };
         let known =
             contents::known_to_udev(Path::new("/run/udev/data"), device_number(number), self.family.is_of_partition());
         known.map_or(Ok(()), |known| {
-            let cure = format!(
+            let hint = format!(
                 "name another device; if nothing on this one is wanted, clear it yourself and have udev look again: \
                  wipefs --all {quoted} && udevadm trigger --settle {quoted}"
             );
-            Err(self.refusal(format!("carries what udev knows as {known}"), cure))
+            Err(self.refusal(format!("carries what udev knows as {known}"), hint))
         })
     }
 
@@ -218,7 +218,7 @@ impl Target<'_> {
             return Ok(());
         }
         let objection = place::objection(self.opened, is_made_by_rigel(self.opened)?)?;
-        objection.map_or(Ok(()), |(found, cure)| Err(self.refusal(found, cure)))
+        objection.map_or(Ok(()), |(found, hint)| Err(self.refusal(found, hint)))
     }
 
     /// A loop device is no more free than the files below it.
@@ -239,8 +239,8 @@ impl Target<'_> {
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
                 return Err(self.refusal(format!("stands on '{shown}', which carries {found}"), "name another device"));
             }
-            if let Some((found, cure)) = place::objection(&file, is_made_by_rigel(&file)?)? {
-                return Err(self.refusal(format!("stands on '{shown}', which {found}"), cure));
+            if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
+                return Err(self.refusal(format!("stands on '{shown}', which {found}"), hint));
             }
         }
         Ok(())
@@ -262,7 +262,7 @@ impl Target<'_> {
 
 /// The refusal where a question cannot be answered: what cannot be seen may be there.
 fn blind(path: &Path, why: &str) -> Error {
-    Error::asked(
+    Error::usage(
         format!("refused to write to '{}': {why}", path.display()),
         "Rigel writes only where it can see that nobody is harmed: have /proc and /sys mounted, run as root for devices, \
          or measure without writes",

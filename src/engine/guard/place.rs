@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the place of a file, after "it", and its cure.
+/// What is wrong with the place of a file, after "it", and its hint.
 pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(String, &'static str)>, Error> {
     // Nobody keeps a file to measure on there, and the kernel's own files act on what is written to them.
     const SYSTEM: [&str; 10] = ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];

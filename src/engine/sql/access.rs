@@ -87,12 +87,12 @@ impl Address {
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let known = dbms_of(url);
         let (dbms, rest) =
-            known.ok_or_else(|| Error::asked(format!("'{}' is no database's URL", shown(url)), USAGE))?;
+            known.ok_or_else(|| Error::usage(format!("'{}' is no database's URL", shown(url)), USAGE))?;
         // Nothing of the text is repeated in an error: whatever stands in a wrong place may be a part of a password.
         let host =
             if may_hold_password(url) { "" } else { rest.split([':', '/', '?', '#']).next().unwrap_or_default() };
         let named = if host.is_empty() { shown(url) } else { format!("{}://{host}", dbms.name()).into() };
-        let wrong = |what: &str| Error::asked(format!("the URL '{named}' {what}"), USAGE);
+        let wrong = |what: &str| Error::usage(format!("the URL '{named}' {what}"), USAGE);
         // The last one: a password may hold an `@`, and what a URL's other parts begin with.
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -101,7 +101,7 @@ impl Address {
         let user = decoded(name)?;
         let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
         if user.contains(':') || query.split('&').any(names_password) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("the URL '{}' holds a password, which every user of this machine can read", shown(url)),
                 "take it out, and put it in PGPASSWORD or MYSQL_PWD, or in a file named by --password-file",
             ));
@@ -162,7 +162,7 @@ impl Address {
             "host" | "socket" => self.host = value.into(),
             "port" => {
                 let number = value.parse().ok().filter(|port| *port > 0);
-                self.port = number.ok_or_else(|| Error::asked("port= in a URL is no port", "give 1 to 65535"))?;
+                self.port = number.ok_or_else(|| Error::usage("port= in a URL is no port", "give 1 to 65535"))?;
             }
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
@@ -174,7 +174,7 @@ impl Address {
                     "verify-ca" | "verify_ca" => Tls::VerifyCa,
                     "verify-full" | "verify_identity" => Tls::VerifyFull,
                     _ => {
-                        return Err(Error::asked(
+                        return Err(Error::usage(
                             format!("'{value}' is no sslmode"),
                             "give disable, prefer, require, verify-ca or verify-full",
                         ));
@@ -337,9 +337,9 @@ impl Access {
     ) -> Result<Self, Error> {
         let servers =
             urls.into_iter().map(|url| Address::parse(url, environment)).collect::<Result<Vec<_>, Error>>()?;
-        let first = servers.first().ok_or_else(|| Error::asked("no database is named", USAGE))?;
+        let first = servers.first().ok_or_else(|| Error::usage("no database is named", USAGE))?;
         if let Some(other) = servers.iter().find(|other| other.dbms != first.dbms) {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("'{first}' and '{other}' are different kinds of database"),
                 "measure them one after the other, and compare the runs",
             ));
@@ -364,11 +364,11 @@ impl Access {
     }
 
     /// A password that goes out of this machine without TLS, because the user said so.
-    pub(super) fn doubt_in_clear(&self) -> Option<Finding> {
+    pub(super) fn clear_text_warning(&self) -> Option<Finding> {
         self.password.as_ref()?;
         let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
         self.servers.iter().find(in_clear).map(|address| {
-            Finding::doubt(
+            Finding::warning(
                 "password without TLS",
                 format!(
                     "a password is sent to {} without TLS: whoever is on the way can read or guess it",
@@ -501,7 +501,7 @@ mod tests {
         let of = |url: &str, password: Option<&str>| {
             let mut access = Access::parse([url], &|_| None).unwrap();
             access.password = password.map(|text| Secret::new(text.into()));
-            (access.tls(&access.servers[0]), access.doubt_in_clear().is_some())
+            (access.tls(&access.servers[0]), access.clear_text_warning().is_some())
         };
         assert_eq!(of("postgres://ana@db1/d", Some("s3cret")), (Tls::Require, false));
         assert_eq!(of("postgres://ana@db1/d", None), (Tls::Prefer, false));

@@ -159,7 +159,7 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
     if found == wanted {
         return Ok(());
     }
-    Err(Error::asked(
+    Err(Error::usage(
         format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(wanted)),
         format!("use what is there, or remove it first: rigel sql drop {address}"),
     ))

@@ -138,7 +138,7 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
-        Dbms::Mysql => Err(Error::asked(
+        Dbms::Mysql => Err(Error::usage(
             "MySQL's blocks are in no files of a table alone that we know",
             "name a PostgreSQL server",
         )),
@@ -156,7 +156,7 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
         Dbms::Mysql => mysql::connect_outside(access, &access.servers[0]).map(drop),
     };
     match tried {
-        Err(Error::Failed { cure, .. }) if cure == PASSWORD_CURE => Ok(true),
+        Err(Error::Failed { hint, .. }) if hint == PASSWORD_CURE => Ok(true),
         other => other.map(|()| false),
     }
 }
@@ -198,7 +198,7 @@ pub type Opened = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
 /// # Errors
 /// A server cannot be reached, or does not have the tables that `work` is for.
 pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> Result<Opened, Error> {
-    let in_clear = access.doubt_in_clear();
+    let in_clear = access.clear_text_warning();
     let (engine, facts, mut findings): Opened = match access.dbms() {
         Dbms::Postgres => {
             let (engine, facts, findings) = Postgres::open(access, work, statement_timeout)?;
@@ -225,11 +225,11 @@ fn server_of(number: usize, tables: Tables, servers: usize) -> usize {
 fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables) -> Result<(), Error> {
     match found {
         Some(found) if found == wanted => Ok(()),
-        Some(found) => Err(Error::asked(
+        Some(found) => Err(Error::usage(
             format!("'{address}' has {}, and {} are wanted", in_words(found), in_words(wanted)),
             "give the size that is there, or make the tables anew: rigel sql drop, then rigel sql load",
         )),
-        None => Err(Error::asked(
+        None => Err(Error::usage(
             format!("'{address}' has no tables of ours, or not all of them"),
             format!("make them: rigel sql load {address}"),
         )),
@@ -250,10 +250,10 @@ fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
 }
 
 /// The tables fit into the server's own cache, which it calls by `name`, or nearly so.
-fn doubt_cached(facts: &ServerFacts, name: &str) -> Option<Finding> {
+fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     let (tables, cache) = (facts.tables?.bytes(), facts.buffer_cache);
     (tables.0 < cache.0 * 2).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "buffer cache",
             format!("the tables are {tables} and the {name} is {cache}: most reads are answered from it"),
             "load larger tables (--scale), or measure logical reads on purpose",

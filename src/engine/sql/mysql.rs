@@ -140,7 +140,7 @@ fn tls(address: &Address) -> Option<SslOpts> {
 
 fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Error {
     let said = in_words(error);
-    let (what, cure) = match code(error) {
+    let (what, hint) = match code(error) {
         Some(1045 | 1698) if access.password.is_some() => {
             ("does not accept the password".to_string(), "see that user and password are right".to_string())
         }
@@ -161,7 +161,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
             "see that the server runs there, and that host, port, socket and sslmode are right".into(),
         ),
     };
-    Error::failed(format!("'{address}' {what}"), cure)
+    Error::failed(format!("'{address}' {what}"), hint)
 }
 
 /// TLS was asked for, and the server has none.
@@ -187,7 +187,7 @@ pub(super) fn in_words(error: &mysql::Error) -> String {
 
 /// A statement of ours that failed where none should.
 pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
-    let cure = match code(error) {
+    let hint = match code(error) {
         Some(1044 | 1142 | 1227 | 1370) => {
             "give this user ALL on the database of the URL, or name another user or database"
         }
@@ -200,7 +200,7 @@ pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Err
         None => "see the server's log: it ended the connection",
         Some(_) => "see the server's log",
     };
-    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), cure)
+    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
 }
 
 /// Which of the two a server is, and its version.
@@ -237,7 +237,7 @@ pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<Versio
         connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "tell its version", &error))?;
     let version = Version::parse(&text.unwrap_or_default());
     if version.is_old() {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{address}' is {}", version.name),
             "its statistics lack what is asked of them: measure MariaDB 10.2, MySQL 5.7 or newer",
         ));
@@ -269,7 +269,7 @@ impl Mysql {
         statement_timeout: Option<Nanos>,
     ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
         if work.way == ReadWay::File {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!(
                     "'{}' cannot read a block as a piece of a file: MySQL has no statement for it",
                     access.servers[0]
@@ -286,7 +286,7 @@ impl Mysql {
             let version = version(&mut connection, address)?;
             if number == 0 {
                 facts = describe(&mut connection, address, &version, &work)?;
-                findings = doubts(&facts);
+                findings = warnings(&facts);
                 timeout = statement_timeout.map(|time| timeout_statement(&version, time));
             }
             monitors.push(Monitor::new(connection, address)?);
@@ -574,8 +574,8 @@ fn is_direct(settings: &BTreeMap<String, String>) -> bool {
 }
 
 /// What makes a run on such a server doubtful.
-fn doubts(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(super::doubt_cached(facts, "buffer pool"));
+fn warnings(facts: &ServerFacts) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer pool"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     let durable = [
         ("innodb_flush_log_at_trx_commit", "1", true),
@@ -584,7 +584,7 @@ fn doubts(facts: &ServerFacts) -> Vec<Finding> {
     ];
     for (name, wanted, matters) in durable {
         if matters && setting(name) != wanted {
-            findings.push(Finding::doubt(
+            findings.push(Finding::warning(
                 name,
                 format!("{name} is {} on the server: its writes are not as safe as others' are", setting(name)),
                 format!("set {name} = {wanted} before comparing updates with another server's"),
@@ -592,14 +592,14 @@ fn doubts(facts: &ServerFacts) -> Vec<Finding> {
         }
     }
     if !facts.plan.is_empty() && !facts.plan.iter().any(|line| line.contains("Using index condition")) {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "index condition",
             format!("the server does not judge the key on the index alone: {}", facts.plan.join(" | ")),
             "count one more page for every read: the row after its last one is read too",
         ));
     }
     if setting("innodb_random_read_ahead") == "ON" {
-        findings.push(Finding::doubt(
+        findings.push(Finding::warning(
             "innodb_random_read_ahead",
             "innodb_random_read_ahead is ON on the server: it reads pages that nobody asked for",
             "set innodb_random_read_ahead = OFF",
@@ -693,7 +693,7 @@ mod tests {
     #[test]
     fn what_is_doubtful_is_named() {
         let good = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON"), ("sync_binlog", "0")];
-        assert_eq!(doubts(&facts(&good)), []);
+        assert_eq!(warnings(&facts(&good)), []);
         let bad = [
             ("innodb_flush_log_at_trx_commit", "2"),
             ("innodb_doublewrite", "OFF"),
@@ -704,7 +704,7 @@ mod tests {
         let mut cached = facts(&bad);
         cached.plan = vec!["type=range Extra=Using where".into()];
         cached.buffer_cache = Bytes(1 << 30);
-        let names: Vec<String> = doubts(&cached).into_iter().map(|doubt| doubt.name).collect();
+        let names: Vec<String> = warnings(&cached).into_iter().map(|warning| warning.name).collect();
         let wanted = ["buffer cache", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"];
         assert_eq!(names, [&wanted[..], &["index condition", "innodb_random_read_ahead"]].concat());
     }

@@ -75,7 +75,7 @@ fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, 
 }
 
 fn not_ours(address: &Address, table: &str) -> Error {
-    Error::asked(
+    Error::usage(
         format!("'{address}' has a table named {table} that was not made by rigel sql load; it is left alone"),
         "name another database in the URL, or rename that table",
     )
@@ -138,7 +138,7 @@ fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
         .map_err(|error| failed(address, "tell its page size", &error))?;
     let page = page.unwrap_or(0);
     if !(4096..=PAGE_MAX).contains(&page) {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{address}' has pages of {page} bytes: a row cannot fill one"),
             "measure a server with innodb_page_size of 4 KiB to 32 KiB",
         ));
@@ -158,7 +158,7 @@ fn make(
     let place = match tablespace {
         None => String::new(),
         Some(name) if version(connection, address)?.is_mariadb => {
-            return Err(Error::asked(
+            return Err(Error::usage(
                 format!("the tablespace '{name}' is asked for, and '{address}' is MariaDB, which has none"),
                 "leave --tablespace away",
             ));

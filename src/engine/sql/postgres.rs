@@ -73,7 +73,7 @@ pub(super) fn connect(access: &Access, address: &Address) -> Result<Client, Erro
 fn not_connected(address: &Address, with_password: bool, error: &postgres::Error) -> Error {
     let said = in_words(error);
     let code = error.code().map(postgres::error::SqlState::code);
-    let (what, cure) = match code {
+    let (what, hint) = match code {
         Some("28P01") if with_password => (
             format!("does not accept the password of {}", address.user),
             "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
@@ -97,7 +97,7 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
             "see that the server runs there, and that host, port and sslmode are right".into(),
         ),
     };
-    Error::failed(format!("'{address}' {what}"), cure)
+    Error::failed(format!("'{address}' {what}"), hint)
 }
 
 /// What the server or the connection said, on one line, with the hint if there is one.
@@ -118,14 +118,14 @@ pub(super) fn in_words(error: &postgres::Error) -> String {
 /// A statement of ours that failed where none should.
 pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
     let code = error.code().map_or("", postgres::error::SqlState::code);
-    let cure = match code {
+    let hint = match code {
         "42501" => "give this user the right to create a schema in the database, or name another user",
         "53100" => "free some space on the server; the same command then goes on where this one ended",
         "57014" => "raise statement_timeout for this user, or set it to 0",
         _ if error.is_closed() => "see the server's log: it ended the connection",
         _ => "see the server's log",
     };
-    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), cure)
+    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
 }
 
 /// `PostgreSQL` on one or several servers.
@@ -165,7 +165,7 @@ impl Postgres {
             client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
-                findings = doubts(&facts);
+                findings = warnings(&facts);
             }
             monitors.push(Monitor::new(client, address, &access.application)?);
         }
@@ -382,7 +382,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
         .map_err(|error| asked(&error))?
         .get(0);
     if number < VERSION_MIN {
-        return Err(Error::asked(
+        return Err(Error::usage(
             format!("'{address}' is PostgreSQL {}", number / 10_000),
             "its statistics lack what is asked of them: measure PostgreSQL 14 or newer",
         ));
@@ -426,12 +426,12 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
 }
 
 /// What makes a run on such a server doubtful.
-fn doubts(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(super::doubt_cached(facts, "buffer cache"));
+fn warnings(facts: &ServerFacts) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer cache"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
         if setting(name) != wanted {
-            findings.push(Finding::doubt(
+            findings.push(Finding::warning(
                 name,
                 format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
                 format!("set {name} = {wanted} before comparing commits with another server's"),

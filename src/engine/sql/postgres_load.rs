@@ -51,7 +51,7 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
 }
 
 fn not_ours(address: &Address) -> Error {
-    Error::asked(
+    Error::usage(
         format!("'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is left alone"),
         "name another database in the URL, or rename that schema",
     )
@@ -105,7 +105,7 @@ fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
     if row.map_err(|error| failed(address, "lock its tables for loading", &error))?.get(0) {
         return Ok(());
     }
-    Err(Error::asked(format!("'{address}' is being loaded by another rigel"), "let it end, or stop it by Ctrl-C"))
+    Err(Error::usage(format!("'{address}' is being loaded by another rigel"), "let it end, or stop it by Ctrl-C"))
 }
 
 /// Makes the schema, its manifest and the empty tables, all or none of it.

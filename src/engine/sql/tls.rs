@@ -50,7 +50,7 @@ fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error
 }
 
 fn unusable(path: &Path, why: &str) -> Error {
-    Error::asked(
+    Error::usage(
         format!("sslrootcert '{}' cannot be used: {why}", path.display()),
         "name a file of certificates in PEM",
     )

@@ -14,7 +14,7 @@ pub struct CalibrateRequest {
     pub bound: Bound,
     /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
     pub precision: Ratio,
-    /// The longest that a point is measured, precise or not.
+    /// Maximum time of a point, precise or not.
     pub point_most: Nanos,
     /// `num_physical_disks`, as `CALIBRATE_IO` was told them: the depth at which the search goes on after depth 1.
     pub num_disks: u32,

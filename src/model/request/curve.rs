@@ -58,7 +58,7 @@ pub struct CurveRequest {
     pub bound: Option<Bound>,
     /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
     pub precision: Ratio,
-    /// The longest that a point is measured, precise or not.
+    /// Maximum time of a point, precise or not.
     pub point_most: Nanos,
     /// What the sessions of a database do; none for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,7 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    words::answer(&text, care(run, found).as_deref(), bad(run, found).as_deref(), &doubts(run, found))
+    words::answer(&text, care(run, found).as_deref(), bad(run, found).as_deref(), &warnings(run, found))
 }
 
 /// A throttle, a tail that no load explains, and that no rate kept a bound for which nobody asked.
@@ -113,7 +113,7 @@ pub(super) fn failures<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> O
 }
 
 /// What is doubtful, that of the run as a whole first.
-fn doubts<'a>(run: &'a Run, found: &'a Calibration) -> Vec<&'a Finding> {
+fn warnings<'a>(run: &'a Run, found: &'a Calibration) -> Vec<&'a Finding> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let all = found.findings.iter().chain(of_points).chain(&run.header.findings);
     all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()

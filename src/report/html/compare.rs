@@ -44,7 +44,7 @@ fn answer(found: &Comparison) -> Answer {
             // A page has its verdict first: what the text names above stands below there.
             let text = text
                 .replace("; headline figures judged", ". Headline figures judged")
-                .replace(" the runs have doubts, named above", ". The runs have doubts, named below");
+                .replace(" the runs have warnings, named above", ". The runs have warnings, named below");
             format!("{text}.")
         })
         .collect();
@@ -53,7 +53,7 @@ fn answer(found: &Comparison) -> Answer {
     let doubtful = found.verdicts.iter().any(|verdict| verdict.judged == 0) || !found.incomplete.is_empty();
     let tone = match (worse, doubtful, better) {
         (true, ..) => Tone::Bad,
-        (_, true, _) => Tone::Doubt,
+        (_, true, _) => Tone::Warning,
         (.., true) => Tone::Good,
         _ => Tone::Plain,
     };
@@ -130,7 +130,7 @@ fn sections(runs: &[(&Run, &Subject)], found: &Comparison) -> Vec<Section> {
     sections.extend(distributions);
     sections.extend(loads(found));
     sections.push(conditions(found));
-    sections.push(doubts(found));
+    sections.push(warnings(found));
     sections.push(commands(runs));
     sections
 }
@@ -319,27 +319,27 @@ fn conditions(found: &Comparison) -> Section {
 }
 
 /// What is doubtful about the runs, by name: each run's own page tells more.
-fn doubts(found: &Comparison) -> Section {
+fn warnings(found: &Comparison) -> Section {
     let mut findings = Vec::new();
     for (run, name) in found.names.iter().enumerate() {
         findings.extend(comparison::not_told(found, run).map(|what| Finding::note("imported", what)));
-        let cure = "let it go on for longer; shorter rounds, by --every, are more of them";
-        findings.extend(comparison::without_intervals(found, run).map(|what| Finding::doubt("rounds", what, cure)));
+        let hint = "let it go on for longer; shorter rounds, by --every, are more of them";
+        findings.extend(comparison::without_intervals(found, run).map(|what| Finding::warning("rounds", what, hint)));
         if found.incomplete.contains(&run) {
             let why = comparison::why_incomplete(found, run);
             let what = format!("{name} is not whole: {why}; what there is, is compared");
-            findings.push(Finding::doubt("incomplete", what, "go on with it by --resume, or measure again"));
+            findings.push(Finding::warning("incomplete", what, "resume it by --resume, or measure again"));
         }
-        for (doubt, times) in &found.doubts[run] {
+        for (warning, times) in &found.warnings[run] {
             let times = if *times > 1 { format!(", in {times} places") } else { String::new() };
-            let what = format!("{name} has this doubt{times}");
-            findings.push(Finding::doubt(doubt, what, format!("rigel report {name} --html tells what was seen")));
+            let what = format!("{name} has this warning{times}");
+            findings.push(Finding::warning(warning, what, format!("rigel report {name} --html tells what was seen")));
         }
     }
-    let has_doubts = findings.iter().any(|finding| finding.severity != Severity::Note);
-    let lead = if has_doubts { "What differs may be what is doubtful." } else { "No run has doubts." };
+    let has_warnings = findings.iter().any(|finding| finding.severity != Severity::Note);
+    let lead = if has_warnings { "What differs may be what is doubtful." } else { "No run has warnings." };
     let blocks = if findings.is_empty() { Vec::new() } else { vec![Block::Findings(findings)] };
-    words::section("findings", "What speaks against it", lead, blocks)
+    words::section("findings", "Warnings and notes", lead, blocks)
 }
 
 /// What was run, of each.

@@ -50,7 +50,7 @@ pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &st
         text.trim_start(),
         throttle(&found.findings, &found.points, &found.shape).as_deref(),
         bad.as_deref(),
-        &doubts(run, found),
+        &warnings(run, found),
     )
 }
 
@@ -103,7 +103,7 @@ fn offered(found: &CurveResult, called: Words) -> String {
 }
 
 /// What is doubtful, that of the run as a whole first.
-fn doubts<'a>(run: &'a Run, found: &'a CurveResult) -> Vec<&'a Finding> {
+fn warnings<'a>(run: &'a Run, found: &'a CurveResult) -> Vec<&'a Finding> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let all = found.findings.iter().chain(of_points).chain(&run.header.findings);
     all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()

@@ -44,7 +44,7 @@ pub(super) fn page(run: &Run, result: &ImportedResult, mut page: Page) -> Page {
     if !result.findings.is_empty() {
         let all = || run.header.findings.iter().chain(&result.findings);
         if all().any(|finding| finding.severity != Severity::Note) {
-            page.answer.tone = Tone::Doubt;
+            page.answer.tone = Tone::Warning;
         }
         page.sections.push(words::findings(all()));
     }

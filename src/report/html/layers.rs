@@ -65,14 +65,14 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
     }
     let bad = failures(found.points.iter().flat_map(|point| &point.findings));
     let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let doubts: Vec<&Finding> = found
+    let warnings: Vec<&Finding> = found
         .findings
         .iter()
         .chain(of_points)
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, None, bad.as_deref(), &doubts)
+    words::answer(&text, None, bad.as_deref(), &warnings)
 }
 
 fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {

@@ -106,13 +106,13 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding], shape: &CurveF
         (complete < planned).then(|| format!("{} of {planned} data points are not complete.", planned - complete))
     });
     let of_points = points.iter().flat_map(|point| &point.findings);
-    let doubts: Vec<&Finding> = of_run
+    let warnings: Vec<&Finding> = of_run
         .iter()
         .chain(of_points)
         .chain(&run.header.findings)
         .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
         .collect();
-    words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &doubts)
+    words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &warnings)
 }
 
 /// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the

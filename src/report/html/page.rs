@@ -39,7 +39,7 @@ pub enum Tone {
     #[default]
     Plain,
     /// To be taken with care.
-    Doubt,
+    Warning,
     /// A promise or a bound was not kept, or something failed.
     Bad,
 }
@@ -82,7 +82,7 @@ pub enum Block {
     Chart(Box<Chart>),
     /// Rows and columns.
     Table(Table),
-    /// Sentences with evidence and cure.
+    /// Sentences with evidence and hint.
     Findings(Vec<Finding>),
     /// A paragraph.
     Text(String),

@@ -87,7 +87,7 @@ fn told(tone: Tone) -> (&'static str, &'static str, &'static str) {
     match tone {
         Tone::Good => ("good", "✓", "Good"),
         Tone::Plain => ("plain", "•", "Result"),
-        Tone::Doubt => ("doubt", "?", "With care"),
+        Tone::Warning => ("warning", "?", "With care"),
         Tone::Bad => ("bad", "✕", "Problem"),
     }
 }
@@ -165,17 +165,17 @@ fn list(findings: &[Finding]) -> String {
     let item = |finding: &Finding| {
         let (class, sign, word) = match finding.severity {
             Severity::Note => ("plain", "•", "Note"),
-            Severity::Doubt => ("doubt", "?", "Doubt"),
+            Severity::Warning => ("warning", "?", "Warning"),
             Severity::Refusal => ("bad", "✕", "Refusal"),
         };
-        let cure = if finding.cure.is_empty() {
+        let hint = if finding.hint.is_empty() {
             String::new()
         } else {
-            format!("<p class=\"cure\"><b>Cure</b> {}</p>", escape::prose(&finding.cure))
+            format!("<p class=\"hint\"><b>Hint</b> {}</p>", escape::prose(&finding.hint))
         };
         format!(
             "<li class=\"{class}\" data-name=\"{}\"><p><span class=\"tone\"><span aria-hidden=\"true\">{sign}</span> \
-             {word}</span> <b>{}</b> {}</p>{cure}</li>\n",
+             {word}</span> <b>{}</b> {}</p>{hint}</li>\n",
             escape::html(&finding.name),
             escape::html(&finding.name),
             escape::prose(&finding.what)

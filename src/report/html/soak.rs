@@ -102,8 +102,8 @@ fn tone(found: &Predictability, doubtful: bool) -> Tone {
     }
     match found.word {
         Word::Slowed => Tone::Bad,
-        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Tone::Doubt,
-        Word::Steady | Word::Daily | Word::TooFew if doubtful => Tone::Doubt,
+        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Tone::Warning,
+        Word::Steady | Word::Daily | Word::TooFew if doubtful => Tone::Warning,
         Word::Steady | Word::Daily => Tone::Good,
         Word::TooFew => Tone::Plain,
     }
@@ -334,7 +334,7 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
         let here = found.changes.iter().filter(|change| unit_of(change.of) == lines.y.unit);
         lines.marks.extend(here.map(|change| {
             let label = format!("{} {:+.1} %", change.of.name(), (change.factor - 1.0) * 100.0);
-            upright(wall(change.at), None, label, Tone::Doubt)
+            upright(wall(change.at), None, label, Tone::Warning)
         }));
     }
 }
@@ -634,15 +634,15 @@ mod tests {
     }
 
     #[test]
-    fn what_broke_or_is_in_doubt_is_no_good_news() {
-        let tone_of = |change: &dyn Fn(&mut Round), doubt: bool| {
+    fn what_broke_or_is_in_warning_is_no_good_news() {
+        let tone_of = |change: &dyn Fn(&mut Round), warning: bool| {
             let mut rounds = rounds(60);
             change(&mut rounds[7]);
             let found = predictability(&rounds, &PredictabilityTerms::default());
-            tone(&found, doubt)
+            tone(&found, warning)
         };
         assert_eq!(tone_of(&|_| (), false), Tone::Good);
-        assert_eq!(tone_of(&|_| (), true), Tone::Doubt);
+        assert_eq!(tone_of(&|_| (), true), Tone::Warning);
         assert_eq!(tone_of(&|round| round.end = RoundEnd::Broken("gone".into()), false), Tone::Bad);
         assert_eq!(tone_of(&|round| round.failed = 3, false), Tone::Bad);
         assert_eq!(tone_of(&|round| round.rate = Some(0.0), false), Tone::Bad);

@@ -185,7 +185,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
         shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
     {
         let label = format!("cap, {}", words::count(cap.throughput));
-        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Tone::Doubt, ..Mark::default() });
+        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Tone::Warning, ..Mark::default() });
     }
     if let Some(bound) = bound {
         let at = bound.latency.as_micros_f64();

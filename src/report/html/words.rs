@@ -123,14 +123,14 @@ pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, inter
 }
 
 /// The answer: what was found, then what stands against it: `care` is what of the storage itself a reader must mind,
-/// `bad` a promise that was not kept; `doubts` come in the order in which they matter.
-pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, doubts: &[&Finding]) -> Answer {
+/// `bad` a promise that was not kept; `warnings` come in the order in which they matter.
+pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, warnings: &[&Finding]) -> Answer {
     let mut sentence = found.to_string();
     if let Some(care) = care {
         let _ = write!(sentence, " {care}");
     }
     let mut kinds: Vec<&Finding> = Vec::new();
-    for finding in doubts.iter().filter(|finding| finding.severity != Severity::Note) {
+    for finding in warnings.iter().filter(|finding| finding.severity != Severity::Note) {
         if kinds.iter().all(|known| known.name != finding.name) {
             kinds.push(finding);
         }
@@ -140,14 +140,14 @@ pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, doubts:
     }
     let more = match kinds.len() {
         0 | 1 => String::new(),
-        2 => " One more doubt is told below.".into(),
-        kinds => format!(" {} more doubts are told below.", kinds - 1),
+        2 => " One more warning is told below.".into(),
+        kinds => format!(" {} more warnings are told below.", kinds - 1),
     };
     match kinds.first() {
         Some(first) => {
-            let same = doubts.iter().filter(|finding| finding.name == first.name).count() - 1;
+            let same = warnings.iter().filter(|finding| finding.name == first.name).count() - 1;
             let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
-            let _ = write!(sentence, " In doubt: {}{others}.{more}", first.what.trim_end_matches('.'));
+            let _ = write!(sentence, " Warning: {}{others}.{more}", first.what.trim_end_matches('.'));
         }
         None if bad.is_none() && care.is_none() => {
             sentence.push_str(" Nothing that was watched speaks against these figures.");
@@ -156,7 +156,7 @@ pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, doubts:
     }
     let tone = match (bad.is_some(), kinds.is_empty() && care.is_none()) {
         (true, _) => Tone::Bad,
-        (false, false) => Tone::Doubt,
+        (false, false) => Tone::Warning,
         (false, true) => Tone::Good,
     };
     Answer { tone, sentence }
@@ -171,15 +171,15 @@ pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
             Finding { what: format!("{}{more}", finding.what), ..finding.clone() }
         })
         .collect();
-    let doubts = told.iter().filter(|finding| finding.severity != Severity::Note).count();
-    let lead = match (doubts, told.len()) {
+    let warnings = told.iter().filter(|finding| finding.severity != Severity::Note).count();
+    let lead = match (warnings, told.len()) {
         (_, 0) => "Nothing was found that a reader of these figures must know.".to_string(),
-        (0, _) => "No doubts; what is worth knowing beside the figures.".into(),
-        (1, _) => "One doubt, with its evidence and what to do about it; notes after.".into(),
-        (doubts, _) => format!("{doubts} doubts, each with its evidence and what to do about it; notes after."),
+        (0, _) => "No warnings; what is worth knowing beside the figures.".into(),
+        (1, _) => "One warning, with its evidence and what to do about it; notes after.".into(),
+        (warnings, _) => format!("{warnings} warnings, each with its evidence and what to do about it; notes after."),
     };
     let blocks = if told.is_empty() { Vec::new() } else { vec![Block::Findings(told)] };
-    section("findings", "What speaks against it", &lead, blocks)
+    section("findings", "Warnings and notes", &lead, blocks)
 }
 
 /// A section; tables without a row are left out.
@@ -220,16 +220,18 @@ mod tests {
 
     #[test]
     fn an_answer_says_what_stands_against_it() {
-        let (note, doubt) = (Finding::note("n", "a note"), Finding::doubt("d", "a doubt", "a cure"));
+        let (note, warning) = (Finding::note("n", "a note"), Finding::warning("d", "a warning", "a hint"));
         assert_eq!(answer("It is.", None, None, &[&note]).tone, Tone::Good);
-        let found = answer("It is.", None, None, &[&note, &doubt, &doubt]);
+        let found = answer("It is.", None, None, &[&note, &warning, &warning]);
         assert_eq!(
             (found.tone, found.sentence.as_str()),
-            (Tone::Doubt, "It is. In doubt: a doubt, and 1 more of this kind.")
+            (Tone::Warning, "It is. Warning: a warning, and 1 more of this kind.")
         );
-        let other = Finding::doubt("e", "another", "a cure");
-        assert!(answer("It is.", None, None, &[&doubt, &other]).sentence.ends_with("One more doubt is told below."));
-        assert_eq!(answer("It is.", Some("Mind it."), None, &[]).tone, Tone::Doubt);
-        assert_eq!(answer("It is.", None, Some("It broke."), &[&doubt]).tone, Tone::Bad);
+        let other = Finding::warning("e", "another", "a hint");
+        assert!(
+            answer("It is.", None, None, &[&warning, &other]).sentence.ends_with("One more warning is told below.")
+        );
+        assert_eq!(answer("It is.", Some("Mind it."), None, &[]).tone, Tone::Warning);
+        assert_eq!(answer("It is.", None, Some("It broke."), &[&warning]).tone, Tone::Bad);
     }
 }

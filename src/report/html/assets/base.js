@@ -21,7 +21,7 @@ const readLook = () => {
   const style = getComputedStyle(root);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   look = { series: Array.from({ length: 8 }, (_, index) => of(`c${index}`)), font: style.fontFamily };
-  for (const name of ['paper', 'ink', 'soft', 'rule', 'grid', 'good', 'plain', 'doubt', 'bad'])
+  for (const name of ['paper', 'ink', 'soft', 'rule', 'grid', 'good', 'plain', 'warning', 'bad'])
     look[name] = of(name);
   look.font = getComputedStyle(document.body).fontFamily;
 };

@@ -1,10 +1,10 @@
 //! Whether a run measured what it says it did: a cache that answered, a limit that was hit, credit that ran out, stalls
 //! that held up everything, drift from beginning to end, figures that never became precise.
 //!
-//! Each is a [`Finding`] with its evidence and its cure. What concerns one point alone stands with its summary.
+//! Each is a [`Finding`] with its evidence and its hint. What concerns one point alone stands with its summary.
 
 use super::calibration::{AtLoad, CurveFacts, curve_facts};
-use super::doubts::percent;
+use super::preflight_checks::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
 use crate::model::{Bytes, Finding, Nanos, Ratio, Severity, Step};
@@ -107,7 +107,7 @@ impl CacheTest {
         }
     }
 
-    fn doubts(&self) -> Vec<Finding> {
+    fn warnings(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         if let (Some(least), Some(whole)) = (self.cache_at_least, self.whole_p50_us) {
             let set = self.working_sets.iter().find(|set| set.bytes == least);
@@ -116,7 +116,7 @@ impl CacheTest {
                 Some(below) => format!("a cache of {} to {}", Bytes(least), Bytes(below)),
                 None => format!("a cache of {} or more", Bytes(least)),
             };
-            found.push(Finding::doubt(
+            found.push(Finding::warning(
                 "cache",
                 format!(
                     "random reads within the first {} take {} at the median, over the whole volume {}: {size} answers",
@@ -138,7 +138,7 @@ impl CacheTest {
                     "the first pass over one part ran at {first:.0} MB/s, the second over the same blocks at \
                      {second:.0}: something below kept them"
                 ),
-                cure: String::new(),
+                hint: String::new(),
             });
         }
         found
@@ -146,15 +146,15 @@ impl CacheTest {
 }
 
 /// What is doubtful about a run as a whole.
-pub(super) fn doubts(
+pub(super) fn warnings(
     records: &[PointRecord],
     points: &[PointSummary],
     curve: &CurveFacts,
     cache: &CacheTest,
     precision: Ratio,
 ) -> Vec<Finding> {
-    let mut found = cache.doubts();
-    found.extend(ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.doubt())));
+    let mut found = cache.warnings();
+    found.extend(ran_out(records).or_else(|| credit_within(records, points).map(|credit| credit.warning())));
     found.extend(stalled(points));
     found.extend(capped(points, curve));
     found.extend(drifted(points));
@@ -172,7 +172,7 @@ pub(super) fn doubts(
 /// What is doubtful about a matrix of small and large loads as a whole: credit that ran out, and a cap on the small
 /// loads that had nothing beside them.
 #[must_use]
-pub fn doubts_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
+pub fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
     const TOLERANCE: f64 = 0.02;
     let alone = points.iter().filter(|point| point.step == Step::Cell && point.large == 0);
     let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
@@ -195,7 +195,7 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
         1 => ", and at one more point".into(),
         more => format!(", and at {more} more points"),
     };
-    Some(Finding::doubt(
+    Some(Finding::warning(
         "stall",
         format!(
             "at {at} an operation took {}, {:.0} times the p99 there{others}: something held all I/O up",
@@ -218,8 +218,8 @@ struct Credit {
 }
 
 impl Credit {
-    fn doubt(&self) -> Finding {
-        Finding::doubt(
+    fn warning(&self) -> Finding {
+        Finding::warning(
             "burst-credit",
             format!(
                 "random reads within {} began at {:.0} IOPS and ended at {:.0}, which the whole volume gives as well: \
@@ -305,7 +305,7 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
             cap.from,
             cap.to
         ),
-        cure: "look for a limit that fits: the volume's provisioned IOPS, the machine's own, a cgroup's io.max".into(),
+        hint: "look for a limit that fits: the volume's provisioned IOPS, the machine's own, a cgroup's io.max".into(),
     })
 }
 
@@ -317,7 +317,7 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     let (before, after) = (rate(early)?, rate(again)?);
     let (factor, interval) = ratio(&after, &before)?;
     (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "drift",
             format!(
                 "depth {} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
@@ -348,7 +348,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let mut later = records[index + 1..].iter().filter(|later| length(later) == length(record)).peekable();
         let lasts = later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = record.window.as_secs_f64() * step.at as f64;
-        lasts.then(|| Finding::doubt(
+        lasts.then(|| Finding::warning(
             "burst-credit",
             format!(
                 "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point got beyond: credit \
@@ -404,7 +404,7 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     loads.sort_by_key(|(depth, _)| *depth);
     let [.., (_, before), (depth, last)] = loads[..] else { return None };
     (last > GAIN * before).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "not-reached",
             format!("throughput of {name} still rose at depth {depth}, the greatest that was tried: there is more"),
             "measure greater depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
@@ -445,7 +445,7 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
         severity: Severity::Note,
         name: "precision".into(),
         what,
-        cure: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
+        hint: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What would mislead a run on a target, found before it begins.
 //!
 //! Every finding names the thing and its value, and what to do about it. A *refusal* means that a run would measure
-//! something else than the storage, a *doubt* that it might, a *note* that the reader should know.
+//! something else than the storage, a *warning* that it might, a *note* that the reader should know.
 
 use super::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{BlockDevice, Bytes, Finding, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember};
@@ -9,7 +9,13 @@ use crate::model::{BlockDevice, Bytes, Finding, Host, KIB, MIB, Sample, Severity
 /// Finds what is doubtful about measuring the target on this host. `before` and `after` are samples of a time in which
 /// Rigel itself did nothing; `buffered` says that I/O will go through the page cache.
 #[must_use]
-pub fn doubts(host: &Host, facts: &TargetFacts, before: &Sample, after: &Sample, buffered: bool) -> Vec<Finding> {
+pub fn preflight_findings(
+    host: &Host,
+    facts: &TargetFacts,
+    before: &Sample,
+    after: &Sample,
+    buffered: bool,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     for member in &facts.members {
         found.extend(unwritten(member));
@@ -37,8 +43,8 @@ pub fn doubts(host: &Host, facts: &TargetFacts, before: &Sample, after: &Sample,
 }
 
 /// A note that has something to be done about it.
-fn advice(name: &str, what: String, cure: impl Into<String>) -> Finding {
-    Finding { severity: Severity::Note, name: name.into(), what, cure: cure.into() }
+fn advice(name: &str, what: String, hint: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Note, name: name.into(), what, hint: hint.into() }
 }
 
 /// A share as people write it: `12 %`, `0.3 %`.
@@ -80,17 +86,17 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     let elsewhere = "measure a file on ext4 or XFS, or the block device itself";
     let mut found = Vec::new();
     match kind {
-        "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => found.push(Finding::doubt(
+        "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => found.push(Finding::warning(
             "memory-filesystem",
             format!("{path} lies on {kind}, which is memory: no storage is measured"),
             "name a file on the storage that is to be measured",
         )),
-        "overlay" | "aufs" | "ecryptfs" => found.push(Finding::doubt(
+        "overlay" | "aufs" | "ecryptfs" => found.push(Finding::warning(
             "layered-filesystem",
             format!("{path} lies on {kind}, a layer over another filesystem that may copy on write or buffer"),
             "name a file on the filesystem below, such as a volume that is mounted into the container",
         )),
-        "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::doubt(
+        "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::warning(
             "copy-on-write",
             format!("{path} lies on {kind}, which writes every block to a new place and checks sums on reading"),
             if kind == "btrfs" {
@@ -110,14 +116,14 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     let journalled = has("data=journal");
     if !buffered && (own_cache || journalled) {
         let why = if journalled { format!("{kind} with data=journal") } else { kind.to_string() };
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "direct-io",
             format!("{path} lies on {why}, which may take direct I/O and buffer it all the same"),
             elsewhere,
         ));
     }
     if let Some(option) = options.iter().find(|option| option.starts_with("compress")) {
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "compression",
             format!(
                 "{path} lies on {kind} mounted with {option}: data that compresses is read faster than it is stored"
@@ -148,11 +154,11 @@ fn fragments(member: &VolumeMember) -> Option<Finding> {
     let mean = (extents.written.0 + extents.unwritten.0) / extents.count;
     let rotational = member.devices.iter().any(|device| device.rotational);
     let what = format!("{} is in {} pieces of {} on average", member.path.display(), extents.count, Bytes(mean));
-    let cure = "make it again on a filesystem with more free space, or see what e4defrag or xfs_fsr can do";
+    let hint = "make it again on a filesystem with more free space, or see what e4defrag or xfs_fsr can do";
     if mean < 64 * KIB || (rotational && mean < MIB) {
-        Some(Finding::doubt("fragmented", what, cure))
+        Some(Finding::warning("fragmented", what, hint))
     } else if mean < MIB {
-        Some(advice("fragmented", what, cure))
+        Some(advice("fragmented", what, hint))
     } else {
         None
     }
@@ -164,7 +170,7 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
     }
     let what = format!("the target, {}, is smaller than the memory, {}", facts.usable, host.memory);
     Some(if buffered {
-        Finding::doubt(
+        Finding::warning(
             "memory",
             format!("{what}, and with --buffered the kernel keeps all of it there"),
             "leave --buffered away, or use a target of several times the memory",
@@ -182,7 +188,7 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
     let is =
         |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if is("loop") {
-        Some(Finding::doubt(
+        Some(Finding::warning(
             "loop-device",
             format!(
                 "{name} is a loop device: a file is measured through two layers, and perhaps through the page cache"
@@ -190,7 +196,7 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
             format!("measure the file itself, or attach it with losetup --direct-io=on and know what /dev/{name} is"),
         ))
     } else if is("zram") || is("ram") {
-        Some(Finding::doubt(
+        Some(Finding::warning(
             "memory-device",
             format!("{name} is memory: no storage is measured"),
             "name a device of the storage that is to be measured",
@@ -216,7 +222,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     let mut found = Vec::new();
     let simple = matches!(device.scheduler.as_str(), "" | "none" | "noop" | "mq-deadline" | "deadline");
     if !device.rotational && !simple {
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "scheduler",
             format!("{name} is scheduled by {}, which costs CPU and holds requests back", device.scheduler),
             format!("echo none > /sys/block/{name}/queue/scheduler"),
@@ -250,7 +256,7 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
     const MEGABYTES_PER_S: f64 = 5.0;
     const BUSY: f64 = 0.05;
     (load.iops > IOPS || load.megabytes_per_s > MEGABYTES_PER_S || load.busy > BUSY).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "other-load",
             format!(
                 "{} is at work for others now: {:.0} IOPS, {:.1} MB/s, busy {} of the time",
@@ -271,21 +277,21 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
     let load = host_load(before, after);
     let mut found = Vec::new();
     if load.stolen > STOLEN {
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "steal",
             format!("the hypervisor took {} of the CPU time for others", percent(load.stolen)),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
         ));
     }
     if load.busy > BUSY {
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "cpu-busy",
             format!("the CPUs were {} busy before anything was measured", percent(load.busy)),
             "find it with `top` and stop it: a run needs CPU time of its own",
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
-        found.push(Finding::doubt(
+        found.push(Finding::warning(
             "io-pressure",
             format!("tasks waited for I/O {} of the time before anything was measured", percent(pressure)),
             "find them with `iotop -o` and stop them, or measure at a quieter time",
@@ -308,7 +314,7 @@ fn clock(host: &Host) -> Option<Finding> {
     ];
     let source = host.clock_source.as_str();
     (!source.is_empty() && !FAST.contains(&source)).then(|| {
-        Finding::doubt(
+        Finding::warning(
             "clock",
             format!("the clock is {source}: {:.0} ns a reading, on every I/O", host.clock_read_ns),
             "see `dmesg | grep -i clocksource` for why it is not tsc; \
@@ -427,7 +433,7 @@ mod tests {
 
     fn found(host: &Host, facts: &TargetFacts) -> Vec<Finding> {
         let (before, after) = samples();
-        doubts(host, facts, &before, &after, false)
+        preflight_findings(host, facts, &before, &after, false)
     }
 
     /// What is found when `change` is made to a member that nothing is wrong with: names and severities.
@@ -450,15 +456,15 @@ mod tests {
     fn with_after(change: impl FnOnce(&mut Sample)) -> Vec<(String, Severity)> {
         let (before, mut after) = samples();
         change(&mut after);
-        named(&doubts(&host(), &facts(), &before, &after, false))
+        named(&preflight_findings(&host(), &facts(), &before, &after, false))
     }
 
     fn named(findings: &[Finding]) -> Vec<(String, Severity)> {
         for finding in findings {
             assert!(!finding.what.is_empty());
             assert!(
-                finding.severity == Severity::Note || !finding.cure.is_empty(),
-                "a doubt without a cure: {finding:?}"
+                finding.severity == Severity::Note || !finding.hint.is_empty(),
+                "a warning without a hint: {finding:?}"
             );
         }
         findings.iter().map(|finding| (finding.name.clone(), finding.severity)).collect()
@@ -469,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_file_on_a_quiet_disk_leaves_no_doubt() {
+    fn a_written_file_on_a_quiet_disk_leaves_no_warning() {
         assert_eq!(found(&host(), &facts()), []);
     }
 
@@ -490,8 +496,8 @@ mod tests {
     fn a_target_smaller_than_the_memory_matters_when_it_is_cached() {
         let (before, after) = samples();
         let large = Host { memory: Bytes(64 * GIB), ..host() };
-        let severity = |buffered| doubts(&large, &facts(), &before, &after, buffered)[0].severity;
-        assert_eq!((severity(false), severity(true)), (Severity::Note, Severity::Doubt));
+        let severity = |buffered| preflight_findings(&large, &facts(), &before, &after, buffered)[0].severity;
+        assert_eq!((severity(false), severity(true)), (Severity::Note, Severity::Warning));
     }
 
     #[test]
@@ -502,14 +508,14 @@ mod tests {
                 member.mount_options = Some(options.into());
             })
         };
-        assert_eq!(on("tmpfs", "rw"), only("memory-filesystem", Severity::Doubt));
-        assert_eq!(on("overlay", "rw"), only("layered-filesystem", Severity::Doubt));
-        assert_eq!(on("btrfs", "rw"), only("copy-on-write", Severity::Doubt));
+        assert_eq!(on("tmpfs", "rw"), only("memory-filesystem", Severity::Warning));
+        assert_eq!(on("overlay", "rw"), only("layered-filesystem", Severity::Warning));
+        assert_eq!(on("btrfs", "rw"), only("copy-on-write", Severity::Warning));
         assert_eq!(on("btrfs", "rw,nodatacow"), []);
         assert_eq!(on("nfs4", "rw"), only("network-filesystem", Severity::Note));
-        assert_eq!(on("fuse.sshfs", "rw"), only("direct-io", Severity::Doubt));
-        assert_eq!(on("ext4", "rw,data=journal"), only("direct-io", Severity::Doubt));
-        assert_eq!(on("f2fs", "rw,compress_algorithm=zstd"), only("compression", Severity::Doubt));
+        assert_eq!(on("fuse.sshfs", "rw"), only("direct-io", Severity::Warning));
+        assert_eq!(on("ext4", "rw,data=journal"), only("direct-io", Severity::Warning));
+        assert_eq!(on("f2fs", "rw,compress_algorithm=zstd"), only("compression", Severity::Warning));
         assert_eq!(on("xfs", "ro,noatime"), only("read-only", Severity::Note));
         assert_eq!(on("xfs", "rw,errors=remount-ro"), []);
     }
@@ -524,20 +530,20 @@ mod tests {
         };
         assert_eq!(pieces(100, false), []);
         assert_eq!(pieces(8192, false), only("fragmented", Severity::Note));
-        assert_eq!(pieces(8192, true)[0], ("fragmented".into(), Severity::Doubt));
-        assert_eq!(pieces(1 << 20, false), only("fragmented", Severity::Doubt));
+        assert_eq!(pieces(8192, true)[0], ("fragmented".into(), Severity::Warning));
+        assert_eq!(pieces(1 << 20, false), only("fragmented", Severity::Warning));
     }
 
     #[test]
     fn the_settings_of_a_device_are_judged() {
-        assert_eq!(with_device(|device| device.scheduler = "bfq".into()), only("scheduler", Severity::Doubt));
+        assert_eq!(with_device(|device| device.scheduler = "bfq".into()), only("scheduler", Severity::Warning));
         assert_eq!(with_device(|device| device.scheduler = "mq-deadline".into()), []);
         assert_eq!(with_device(|device| device.write_cache = "write back".into()), only("write-cache", Severity::Note));
         assert_eq!(with_device(|device| device.nomerges = 0), only("merges", Severity::Note));
         assert_eq!(with_device(|device| device.rotational = true), only("rotational", Severity::Note));
         for (name, finding, severity) in [
-            ("loop3", "loop-device", Severity::Doubt),
-            ("zram0", "memory-device", Severity::Doubt),
+            ("loop3", "loop-device", Severity::Warning),
+            ("zram0", "memory-device", Severity::Warning),
             ("dm-0", "stacked-device", Severity::Note),
             ("md127", "stacked-device", Severity::Note),
         ] {
@@ -558,17 +564,17 @@ mod tests {
         let (before, mut after) = samples();
         let busy = Counters { reads: 1000, read_sectors: 16_000, busy_ms: 400, ..Counters::default() };
         after.devices.insert("nvme0n1".into(), busy);
-        let found = doubts(&host(), &facts(), &before, &after, false);
-        assert_eq!(named(&found), only("other-load", Severity::Doubt));
+        let found = preflight_findings(&host(), &facts(), &before, &after, false);
+        assert_eq!(named(&found), only("other-load", Severity::Warning));
         assert!(found[0].what.contains("1000 IOPS, 8.2 MB/s, busy 40 %"), "{}", found[0].what);
-        assert_eq!(with_after(|after| after.cpu_ticks[7] = 100), only("steal", Severity::Doubt));
-        assert_eq!(with_after(|after| after.cpu_ticks[0] = 800), only("cpu-busy", Severity::Doubt));
-        assert_eq!(with_after(|after| after.io_pressure_us = Some(500_000)), only("io-pressure", Severity::Doubt));
+        assert_eq!(with_after(|after| after.cpu_ticks[7] = 100), only("steal", Severity::Warning));
+        assert_eq!(with_after(|after| after.cpu_ticks[0] = 800), only("cpu-busy", Severity::Warning));
+        assert_eq!(with_after(|after| after.io_pressure_us = Some(500_000)), only("io-pressure", Severity::Warning));
     }
 
     #[test]
     fn a_slow_clock_and_tight_limits_are_told() {
-        assert_eq!(with_host(|host| host.clock_source = "hpet".into()), only("clock", Severity::Doubt));
+        assert_eq!(with_host(|host| host.clock_source = "hpet".into()), only("clock", Severity::Warning));
         assert_eq!(with_host(|host| host.clock_source = "kvm-clock".into()), []);
         assert_eq!(with_host(|host| host.limits.aio_used = 65_000), only("aio", Severity::Note));
         assert_eq!(with_host(|host| host.limits.io_uring_disabled = Some(2)), only("io-uring", Severity::Note));
@@ -587,13 +593,19 @@ mod tests {
         facts.members[0].devices[0].nomerges = 0;
         facts.members[0].devices[0].scheduler = "bfq".into();
         let severities: Vec<_> = found(&host(), &facts).iter().map(|finding| finding.severity).collect();
-        assert_eq!(severities, [Severity::Refusal, Severity::Doubt, Severity::Note]);
+        assert_eq!(severities, [Severity::Refusal, Severity::Warning, Severity::Note]);
     }
 
     #[test]
     fn nothing_known_is_nothing_found() {
         assert_eq!(
-            named(&doubts(&Host::default(), &TargetFacts::default(), &Sample::default(), &Sample::default(), true)),
+            named(&preflight_findings(
+                &Host::default(),
+                &TargetFacts::default(),
+                &Sample::default(),
+                &Sample::default(),
+                true
+            )),
             []
         );
     }
