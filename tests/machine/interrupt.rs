@@ -180,7 +180,7 @@ fn a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room() 
         let small = Mounted::in_memory(&place, "size=160k")?;
         let output = rigel(&place, MANY_POINTS).args(["--out", "small/run"]).output().unwrap();
         out_of_room(&output);
-        assert!(String::from_utf8_lossy(&output.stderr).contains("go on with --resume"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("resume by --resume"), "{output:?}");
         let run = journal::read(&small.0.join("run")).unwrap();
         let done = run.points.len();
         assert!(done > 0 && done < 20, "{done} points fitted");
