@@ -14,10 +14,10 @@ pub struct LayersRequest {
     pub point_time: Nanos,
     /// What comes before each measurement.
     pub warm_up: WarmUp,
-    /// What the sessions do by [`Layer::Row`].
+    /// What the sessions do by [`Layer::Row`](crate::model::Layer::Row).
     pub work: SqlWork,
-    /// [`Layer::Single`] is measured too.
+    /// [`Layer::Single`](crate::model::Layer::Single) is measured too.
     pub single: bool,
-    /// The engine of [`Layer::Async`]: the best that the machine grants.
+    /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine grants.
     pub asynchronous: String,
 }
