@@ -5,7 +5,7 @@
 use super::table;
 use crate::analyse::{
     BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, ROUNDS_MIN, Round, Row,
-    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict, summarise_within,
+    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
@@ -37,13 +37,9 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
         return super::imported::subject(name, run, found);
     }
     let request = header.request();
-    let bound = request.bound();
     let records = run.latest();
-    let points = match &result {
-        RunResult::Calibration(found) => found.points.clone(),
-        _ => records.iter().map(|record| summarise_within(record, bound)).collect(),
-    };
-    // Of a matrix and a curve the figures are compared point by point.
+    let points = result.points().to_vec();
+    // The warnings of a whole matrix or curve are not counted.
     let of_run = if let RunResult::Calibration(found) = &result { &found.findings[..] } else { &[] };
     let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
     let through = match request {

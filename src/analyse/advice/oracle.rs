@@ -80,12 +80,12 @@ fn figure(
 
 /// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.
 fn disks(ground: &Ground) -> Advice {
-    let told = match ground.header.request() {
+    let disks = match ground.header.request() {
         Request::Calibrate(request) => request.num_disks,
         _ => 1,
     };
     Advice {
-        value: Some(told.to_string()),
+        value: Some(disks.to_string()),
         derivation: "what was told by --num-disks: not measured, and of no effect on the figures".into(),
         ..Advice::blank(Product::Oracle, "NUM_PHYSICAL_DISKS", VIEW)
     }

@@ -16,7 +16,7 @@ pub struct CalibrateRequest {
     pub precision: Ratio,
     /// Maximum time of a point, precise or not.
     pub point_most: Nanos,
-    /// `num_physical_disks`, as `CALIBRATE_IO` was told them: the depth at which the search goes on after depth 1.
+    /// `num_physical_disks` of `CALIBRATE_IO`: the second depth of the search, after depth 1.
     pub num_disks: u32,
     /// Greatest depth of random reads.
     pub depth_max: u32,

@@ -74,7 +74,7 @@ pub struct SqlTerms {
     pub stop: SqlStop,
     /// What comes before measuring.
     pub warm_up: WarmUp,
-    /// The server ends a statement after so long; none = as it is set there.
+    /// Timeout of a statement at the server; none: as it is set there.
     pub statement_timeout: Option<Nanos>,
 }
 
@@ -86,6 +86,6 @@ pub enum SqlStop {
     Precise,
     /// After this long.
     Elapsed(Nanos),
-    /// After so many operations of every session.
+    /// After this number of operations of each session.
     OpsOfEach(u64),
 }

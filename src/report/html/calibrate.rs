@@ -5,7 +5,7 @@ use super::page::{Answer, Block, Headline, Page, Section, Table};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, PointSummary, is_throttled};
-use crate::model::{Finding, Request, Severity, Step};
+use crate::model::{Finding, Request, Step};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::calibration;
@@ -40,7 +40,12 @@ fn answer(run: &Run, found: &Calibration) -> Answer {
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    words::answer(&text, care(run, found).as_deref(), bad(run, found).as_deref(), &warnings(run, found))
+    words::answer(
+        &text,
+        care(run, found).as_deref(),
+        bad(run, found).as_deref(),
+        &words::warnings(run, &found.findings, &found.points),
+    )
 }
 
 /// A throttle, a tail that no load explains, and that no rate kept a bound for which nobody asked.
@@ -110,13 +115,6 @@ fn kept_none(found: &Calibration) -> Option<String> {
 pub(super) fn failures<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let failed = findings.find(|finding| finding.name == "failures")?;
     Some(format!("I/Os failed: {}.", failed.what))
-}
-
-/// What is doubtful, that of the run as a whole first.
-fn warnings<'a>(run: &'a Run, found: &'a Calibration) -> Vec<&'a Finding> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = found.findings.iter().chain(of_points).chain(&run.header.findings);
-    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
 }
 
 fn figures(found: &Calibration) -> Vec<Headline> {

@@ -6,7 +6,7 @@ use super::page::{Answer, Block, Headline, Page, Section};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{AtLoad, CurveResult, Estimate, PointSummary};
-use crate::model::{Finding, Severity, Step};
+use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::{calibration, curve};
@@ -50,7 +50,7 @@ pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &st
         text.trim_start(),
         throttle(&found.findings, &found.points, &found.shape).as_deref(),
         bad.as_deref(),
-        &warnings(run, found),
+        &words::warnings(run, &found.findings, &found.points),
     )
 }
 
@@ -100,13 +100,6 @@ fn offered(found: &CurveResult, called: Words) -> String {
         let _ = write!(text, " With a constant {depth} {}, {iops} {} stay{within}.", called.place, called.rate);
     }
     text
-}
-
-/// What is doubtful, that of the run as a whole first.
-fn warnings<'a>(run: &'a Run, found: &'a CurveResult) -> Vec<&'a Finding> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = found.findings.iter().chain(of_points).chain(&run.header.findings);
-    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
 }
 
 /// The figures: what the greatest load, the least, and the greatest rate within the bound gave.

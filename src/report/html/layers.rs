@@ -4,7 +4,7 @@ use super::calibrate::failures;
 use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{points, setup, throughput, timeline, words};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
-use crate::model::{Finding, Layer, Severity};
+use crate::model::Layer;
 use crate::record::journal::Run;
 use crate::report::layers;
 use std::fmt::Write;
@@ -64,14 +64,7 @@ fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer
         text.push_str("Not all layers were measured.");
     }
     let bad = failures(found.points.iter().flat_map(|point| &point.findings));
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let warnings: Vec<&Finding> = found
-        .findings
-        .iter()
-        .chain(of_points)
-        .chain(&run.header.findings)
-        .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
-        .collect();
+    let warnings = words::warnings(run, &found.findings, &found.points);
     words::answer(&text, None, bad.as_deref(), &warnings)
 }
 

@@ -6,7 +6,7 @@ use super::page::{Answer, Block, Chart, Headline, Heat, Page, Plot, Section, Sha
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixResult, PointSummary, curve_facts};
-use crate::model::{Finding, Request, Severity};
+use crate::model::{Finding, Request};
 use crate::record::journal::Run;
 use crate::record::{End, PointRecord};
 use std::fmt::Write;
@@ -105,13 +105,7 @@ fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding], shape: &CurveF
         let complete = points.iter().filter(|point| point.end == End::Complete).count();
         (complete < planned).then(|| format!("{} of {planned} data points are not complete.", planned - complete))
     });
-    let of_points = points.iter().flat_map(|point| &point.findings);
-    let warnings: Vec<&Finding> = of_run
-        .iter()
-        .chain(of_points)
-        .chain(&run.header.findings)
-        .filter(|finding| finding.severity != Severity::Note && finding.name != "failures")
-        .collect();
+    let warnings = words::warnings(run, of_run, points);
     words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &warnings)
 }
 

@@ -2,8 +2,9 @@
 //! beside them, and the answer that a page opens with.
 
 use super::page::{Answer, Block, Column, Headline, Section, Table, Tone};
-use crate::analyse::{Estimate, Limits};
+use crate::analyse::{Estimate, Limits, PointSummary};
 use crate::model::{Bytes, Finding, Nanos, Severity};
+use crate::record::journal::Run;
 use crate::report::{calibration, table};
 use std::fmt::Write;
 
@@ -160,6 +161,13 @@ pub(super) fn answer(found: &str, care: Option<&str>, bad: Option<&str>, warning
         (false, true) => Tone::Good,
     };
     Answer { tone, sentence }
+}
+
+/// The warnings that an answer names, those of the run as a whole first. Failures have a sentence of their own.
+pub(super) fn warnings<'a>(run: &'a Run, of_run: &'a [Finding], points: &'a [PointSummary]) -> Vec<&'a Finding> {
+    let of_points = points.iter().flat_map(|point| &point.findings);
+    let all = of_run.iter().chain(of_points).chain(&run.header.findings);
+    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
 }
 
 /// The findings of a run, those that recur told once, worst first; none if there are none.
