@@ -61,17 +61,21 @@ checks() {
 
 build >"$work/programs"
 cpus=$(nproc)
+# The longest begin first; what computes little or shortly comes after.
 run $((2 * cpus)) sql &
 lanes+=($!)
-run "$cpus" truth machine page &
+run $((2 * cpus)) machine &
 lanes+=($!)
-mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | grep -vxE 'sql|truth|machine|page')
-run "$cpus" "${others[@]}" &
+run "$cpus" truth page &
 lanes+=($!)
-if [ "${1:-}" = checks ]; then
-    checks &
-    lanes+=($!)
-fi
+run $((2 * cpus)) it &
+lanes+=($!)
+mapfile -t others < <(cut -d ' ' -f 1 "$work/programs" | grep -vxE 'sql|truth|machine|page|it')
+{
+    if [ "${1:-}" = checks ]; then checks; fi
+    run "$cpus" "${others[@]}"
+} &
+lanes+=($!)
 for lane in "${lanes[@]}"; do wait "$lane" || true; done
 lanes=()
 

@@ -15,6 +15,7 @@ use rigel::record::{PointRecord, Window};
 use rigel::workload::{content, rng::Rng};
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
@@ -128,6 +129,13 @@ impl Place {
         Self(path)
     }
 
+    /// One in memory, where this process may mount: for a database whose disk is not what the test is about.
+    pub(crate) fn in_memory(name: &str) -> Self {
+        let place = Self::new(name);
+        let _ = need("mount", &["-t", "tmpfs", "-o", "size=3g", "tmpfs", text(&place.0)]);
+        place
+    }
+
     /// A file of `bytes` whose blocks are not there, as `truncate` makes it.
     pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
         let path = self.0.join(name);
@@ -138,6 +146,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let device = |path: &Path| path.metadata().map(|facts| facts.dev()).ok();
+        if device(&self.0) != self.0.parent().and_then(device) {
+            let _ = need("umount", &["--lazy", text(&self.0)]);
+        }
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -12,7 +12,7 @@ const SEARCHED: &str = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemanam
 #[test]
 fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
     test("a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back", || {
-        let place = Place::new("sql-crash");
+        let place = Place::in_memory("sql-crash");
         let mut server = serve(&postgres_18()?, &place, &[]);
         let url = server.url().to_string();
         ends(&place, &format!("sql load {url} --scale 2000"), 0);
@@ -54,7 +54,7 @@ fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
 #[test]
 fn a_soak_outlives_a_server_that_goes_and_comes_back() {
     test("a_soak_outlives_a_server_that_goes_and_comes_back", || {
-        let place = Place::new("sql-soak");
+        let place = Place::in_memory("sql-soak");
         let mut server = serve(&postgres_18()?, &place, &[]);
         let url = server.url().to_string();
         ends(&place, &format!("sql load {url} --scale 2000"), 0);
@@ -82,7 +82,7 @@ fn a_soak_outlives_a_server_that_goes_and_comes_back() {
 #[test]
 fn a_session_that_the_server_ends_ends_the_run() {
     test("a_session_that_the_server_ends_ends_the_run", || {
-        let place = Place::new("sql-terminated");
+        let place = Place::in_memory("sql-terminated");
         let server = serve(&postgres_15()?, &place, &[]);
         ends(&place, &format!("sql load {} --scale 2000", server.url()), 0);
         let line = format!("sql run {} -t 2 --run-time 1h --warm-up 0s --no-progress --out run", server.url());
@@ -141,7 +141,7 @@ fn what_is_not_there_is_named() {
 #[test]
 fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
     test("a_user_without_rights_needs_a_password_and_it_is_never_shown", || {
-        let place = Place::new("sql-password");
+        let place = Place::in_memory("sql-password");
         let server = serve(&postgres_15()?, &place, &[]);
         let mut database = client(server.url());
         for statement in

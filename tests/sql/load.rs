@@ -23,7 +23,7 @@ fn every_row_is_there_once(client: &mut Client, table: &str, rows: i64) {
 }
 
 fn loaded_and_dropped(name: &str, bin: &Path) {
-    let place = Place::new(name);
+    let place = Place::in_memory(name);
     let server = serve(bin, &place, &[]);
     let url = server.url();
     let mut database = client(url);
@@ -96,7 +96,7 @@ fn tables_of_version_18_hold_one_row_to_a_block_and_go_without_harm() {
 
 /// A load by the program, killed after the first chunk and more.
 fn killed_load(place: &Place, url: &str, database: &mut Client) {
-    let mut child = begun(place, &format!("sql load {url} --scale 25000 --scan-table 100"));
+    let mut child = begun(place, &format!("sql load {url} --scale 17000 --scan-table 100"));
     wait_until("a chunk is loaded", || {
         let there = number(database, "SELECT (to_regclass('rigel.chunks') IS NOT NULL)::int");
         let some = there == 1 && number(database, "SELECT count(*) FROM rigel.chunks") > 0;
@@ -112,7 +112,7 @@ fn killed_load(place: &Place, url: &str, database: &mut Client) {
 fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
     test("a_load_that_was_killed_goes_on_and_every_row_is_there_once", || {
         for (version, bin) in [("15", postgres_15()?), ("18", postgres_18()?)] {
-            let place = Place::new(&format!("sql-load-killed-{version}"));
+            let place = Place::in_memory(&format!("sql-load-killed-{version}"));
             let server = serve(&bin, &place, &[]);
             let mut database = client(server.url());
             let run = format!("sql run {} -t 1 --run-time 1s --out whole", server.url());
@@ -128,12 +128,12 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
                 Some(super::said(&output))
             });
             assert!(said.contains("has no tables of ours, or not all of them"), "{said}");
-            let said = ends(&place, &format!("sql load {} --scale 25000 --scan-table 100", server.url()), 0);
+            let said = ends(&place, &format!("sql load {} --scale 17000 --scan-table 100", server.url()), 0);
             assert!(said.contains("of them from before"), "{version}: {said}");
-            every_row_is_there_once(&mut database, "rigel.blocks_1", 25_000);
+            every_row_is_there_once(&mut database, "rigel.blocks_1", 17_000);
             let blocks = number(&mut database, "SELECT pg_relation_size('rigel.blocks_1') / 8192");
             // What the killed load had filled is used again: at most what COPY adds ahead lies empty.
-            assert!((25_000..25_600).contains(&blocks), "{version}: {blocks} blocks");
+            assert!((17_000..17_400).contains(&blocks), "{version}: {blocks} blocks");
             drop(database);
             server.stop().unwrap();
         }
@@ -144,7 +144,7 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
 #[test]
 fn a_load_that_was_stopped_says_so_and_goes_on() {
     test("a_load_that_was_stopped_says_so_and_goes_on", || {
-        let place = Place::new("sql-load-stopped");
+        let place = Place::in_memory("sql-load-stopped");
         let server = serve(&postgres_18()?, &place, &[]);
         let access = Access::parse([server.url()], &|_| None).unwrap();
         let tables = Tables { schemas: 1, scale: 20_000, scan_blocks: 50, block: 8192 };

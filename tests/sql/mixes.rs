@@ -12,7 +12,7 @@ fn kinds(document: &Value) -> [u64; 3] {
 #[test]
 fn sessions_do_exactly_what_was_asked_of_them() {
     test("sessions_do_exactly_what_was_asked_of_them", || {
-        let place = Place::new("sql-mixes");
+        let place = Place::in_memory("sql-mixes");
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
         let mut database = client(url);
@@ -70,7 +70,7 @@ fn sessions_do_exactly_what_was_asked_of_them() {
 #[test]
 fn a_statement_that_the_server_ends_is_a_failed_operation() {
     test("a_statement_that_the_server_ends_is_a_failed_operation", || {
-        let place = Place::new("sql-timeout");
+        let place = Place::in_memory("sql-timeout");
         let server = serve(&postgres_18()?, &place, &[]);
         ends(&place, &format!("sql load {} --scale 2000 --scan-table 4000", server.url()), 0);
         let line = "-t 1 --scan 100% --work-loop 5 --statement-timeout 1ms --warm-up 0s --no-progress --out run";

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[test]
 fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
     test("a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short", || {
-        let place = Place::new("sql-curve");
+        let place = Place::in_memory("sql-curve");
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
         ends(&place, &format!("sql load {url} --scale 4000"), 0);
@@ -68,7 +68,7 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
 #[test]
 fn sessions_go_to_several_databases_in_turn() {
     test("sessions_go_to_several_databases_in_turn", || {
-        let place = Place::new("sql-turns");
+        let place = Place::in_memory("sql-turns");
         let server = serve(&postgres_15()?, &place, &[]);
         client(server.url()).batch_execute("CREATE DATABASE other").unwrap();
         let urls = [server.url().to_string(), server.url().replace("/postgres", "/other")];
@@ -124,7 +124,7 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
 #[test]
 fn connections_are_protected_as_was_asked() {
     test("connections_are_protected_as_was_asked", || {
-        let place = Place::new("sql-tls");
+        let place = Place::in_memory("sql-tls");
         // Of the addresses of this machine that nobody else listens on.
         let number = std::process::id();
         let address = format!("127.{}.{}.{}", 64 + number % 128, number / 256 % 256, 1 + number % 250);

@@ -202,7 +202,7 @@ fn reads_are_direct_where_version_and_filesystem_can() {
 fn a_server_comes_back_on_its_files_after_a_restart_and_after_a_crash() {
     test("a_server_comes_back_on_its_files_after_a_restart_and_after_a_crash", || {
         for kind in [Kind::postgres_18()?, Kind::mariadb()?] {
-            let place = Place::new("servers-restart");
+            let place = Place::in_memory("servers-restart");
             let mut server = kind.start(&place);
             ask(&server, "create table t (a int primary key)");
             ask(&server, "insert into t values (7)");
@@ -225,7 +225,7 @@ fn a_server_comes_back_on_its_files_after_a_restart_and_after_a_crash() {
 fn a_server_that_does_not_start_says_why_and_leaves_nothing() {
     test("a_server_that_does_not_start_says_why_and_leaves_nothing", || {
         for kind in [Kind::postgres_15()?, Kind::postgres_18()?, Kind::mariadb()?] {
-            let place = Place::new("servers-refused");
+            let place = Place::in_memory("servers-refused");
             let setting = [("no_such_setting".to_string(), "1".to_string())];
             let error = kind.try_start(&place, &setting, false).unwrap_err();
             assert_eq!(error.exit_status(), 1);
@@ -357,7 +357,7 @@ fn a_killed_rigel_is_cleaned_up_after() {
     test("a_killed_rigel_is_cleaned_up_after", || {
         let (_, _) = (Kind::postgres_18()?, Kind::mariadb()?);
         for dbms in [Dbms::Postgres, Dbms::Mysql] {
-            let place = Place::new("servers-killed");
+            let place = Place::in_memory("servers-killed");
             // Without setpriv the server outlives it.
             let pid = killed_with_its_server(&place, dbms, Some("/nowhere"));
             assert!(is_server(pid), "the server is gone: there is nothing to be cleaned up");
@@ -380,7 +380,7 @@ fn a_killed_rigel_takes_its_server_with_it() {
     test("a_killed_rigel_takes_its_server_with_it", || {
         Kind::postgres_18()?;
         common::need("setpriv", &["--version"])?;
-        let place = Place::new("servers-together");
+        let place = Place::in_memory("servers-together");
         let pid = killed_with_its_server(&place, Dbms::Postgres, None);
         wait_until("the server is gone", || !is_server(pid));
         assert_eq!(server::clean(&place.0).unwrap().removed.len(), 1);
