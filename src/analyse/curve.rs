@@ -5,6 +5,7 @@
 
 use super::calibration::{AtLoad, CurveFacts, Sustained, curve_facts, sustained};
 use super::run_checks::{self, CacheTest};
+use super::sql::SqlSummary;
 use super::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Finding, Ratio, Step};
 use crate::record::PointRecord;
@@ -37,6 +38,38 @@ impl CurveResult {
     pub fn keeps_bound(&self) -> bool {
         self.bound.is_none() || self.sustained.kept.is_some() || self.sustained.closed.is_some()
     }
+
+    /// The point of a database's sessions that did the most, and its place among the points; `None` of raw I/O.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
+        let points = self.points.iter().enumerate();
+        let with = points.filter_map(|(index, point)| Some((index, point, point.sql.as_deref()?)));
+        with.max_by(|one, other| one.2.operations_per_s.total_cmp(&other.2.operations_per_s))
+    }
+
+    /// What the operations of this curve are called.
+    #[must_use]
+    pub fn naming(&self) -> Naming {
+        if self.points.iter().any(|point| point.sql.is_some()) { Naming::SESSIONS } else { Naming::RAW }
+    }
+}
+
+/// What the operations of a curve are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Naming {
+    /// The unit of their rate.
+    pub rate: &'static str,
+    /// Several of them.
+    pub one: &'static str,
+    /// What a depth counts.
+    pub place: &'static str,
+}
+
+impl Naming {
+    /// Of raw I/O.
+    pub const RAW: Naming = Naming { rate: "IOPS", one: "I/Os", place: "outstanding" };
+    /// Of a database's sessions, whose operation is a statement over a work unit.
+    pub const SESSIONS: Naming = Naming { rate: "op/s", one: "operations", place: "sessions" };
 }
 
 /// What the tool itself added, at worst.

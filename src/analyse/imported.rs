@@ -30,6 +30,14 @@ pub struct ImportedSummary {
     pub series: Vec<SeriesSummary>,
 }
 
+impl ImportedSummary {
+    /// `fio 3.33`.
+    #[must_use]
+    pub fn tool_and_version(&self) -> String {
+        self.version.as_ref().map_or_else(|| self.tool.clone(), |version| format!("{} {version}", self.tool))
+    }
+}
+
 /// What operations of one class and kind did at one load. None is what the tool does not tell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadFigures {

@@ -91,7 +91,37 @@ pub struct LayerStep {
     pub server_cpu_us: Option<f64>,
 }
 
-/// The pairs that are held against each other.
+impl LayersResult {
+    /// The table of the maximum number of sessions, and which one it is.
+    #[must_use]
+    pub fn widest(&self) -> Option<(usize, &LayerTable)> {
+        self.tables.iter().enumerate().max_by_key(|(_, table)| table.sessions)
+    }
+}
+
+impl LayerTable {
+    /// The figures of this layer.
+    #[must_use]
+    pub fn of(&self, layer: Layer) -> Option<&LayerFigures> {
+        self.layers.iter().find(|figures| figures.layer == layer)
+    }
+}
+
+impl LayerStep {
+    /// What is between the two layers.
+    #[must_use]
+    pub fn between(&self) -> &'static str {
+        match (self.from, self.to) {
+            (Layer::Async, _) => "a thread waits for each I/O, and is woken for it",
+            (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",
+            (Layer::File, _) => "buffer management, the index and the row, instead of file calls",
+            (Layer::Sync, _) => "all that the database adds to what a session waits for",
+            _ => "a statement, its answer and the client for every block",
+        }
+    }
+}
+
+/// The pairs of layers that are compared.
 const PAIRS: [(Layer, Layer); 5] = [
     (Layer::Async, Layer::Sync),
     (Layer::Sync, Layer::File),

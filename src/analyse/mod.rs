@@ -10,6 +10,7 @@ mod calibration;
 mod causes;
 mod change_points;
 mod compare;
+mod conclusion;
 mod conditions;
 mod confidence;
 mod curve;
@@ -23,10 +24,12 @@ mod knee;
 mod layers;
 mod least_squares;
 mod load;
+mod matrix;
 mod over_time;
 mod predictability;
 mod preflight_checks;
 mod quantile;
+pub mod quantity;
 mod result;
 mod robust;
 mod rounds;
@@ -48,9 +51,10 @@ pub use calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, cal
 pub use causes::Causes;
 pub use change_points::FALSE_ALARMS_ONE_IN;
 pub use compare::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
+pub use conclusion::{Conclusion, Status};
 pub use conditions::{Condition, Scope, Term};
 pub use confidence::{Confidence, Estimate, Within, is_precise};
-pub use curve::{CurveResult, curve};
+pub use curve::{CurveResult, Naming, curve};
 pub use difference::{Change, Figure, Judgement};
 pub use episodes::{Episode, SLOWDOWN};
 pub use fixed_work::CutRounds;
@@ -61,6 +65,7 @@ pub use imported::{
 pub use knee::{Cap, Knee, Loaded, cap, knee};
 pub use layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use load::{DeviceLoad, HostLoad, device_loads, host_load};
+pub use matrix::{MatrixCell, MatrixResult};
 pub use over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use predictability::{
     ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word, order,
@@ -68,10 +73,10 @@ pub use predictability::{
 };
 pub use preflight_checks::preflight_findings;
 pub use quantile::{Quantile, precise};
-pub use result::{ImportedResult, MatrixResult, RunResult};
+pub use result::{ImportedResult, RunResult};
 pub use robust::median;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
-pub use run_checks::{CacheTest, answers_from_cache, is_throttled, warnings_of_matrix};
+pub use run_checks::{CacheTest, answers_from_cache};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use soak::{SoakReader, SoakResult};
 pub use statistics::{BATCHES_MIN, CONFIDENCE, Interval, Limits, Mean, difference, ratio};

@@ -5,12 +5,12 @@
 
 use super::calibration::{Calibration, calibration};
 use super::curve::{CurveResult, curve};
-use super::imported::{ImportedSummary, imported, rounds};
+use super::imported::{ImportedSummary, LoadFigures, imported, rounds};
 use super::layers::{LayersResult, layers};
+use super::matrix::MatrixResult;
 use super::predictability::{PredictabilityTerms, order, predictability};
-use super::run_checks::warnings_of_matrix;
 use super::soak::{SoakReader, SoakResult};
-use super::summary::{PointSummary, summarise};
+use super::summary::PointSummary;
 use crate::model::{Finding, Request};
 use crate::record::End;
 use crate::record::imported::{Figures, Imported};
@@ -37,15 +37,6 @@ pub enum RunResult {
     Imported(Box<ImportedResult>),
 }
 
-/// What a matrix of small and large I/O found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MatrixResult {
-    /// Every point, in the order it was measured.
-    pub points: Vec<PointSummary>,
-    /// Findings of the run as a whole; those of a point stand with it.
-    pub findings: Vec<Finding>,
-}
-
 /// What other tools measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedResult {
@@ -63,11 +54,7 @@ impl RunResult {
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let records = run.latest();
         match run.header.request() {
-            Request::Orion(_) => {
-                let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-                let findings = warnings_of_matrix(&records, &points);
-                Self::Matrix(MatrixResult { points, findings })
-            }
+            Request::Orion(_) => Self::Matrix(MatrixResult::of(&records)),
             Request::Calibrate(request) => {
                 let mut found = calibration(&records, request.bound, request.precision);
                 let ended = records.iter().all(|record| record.end == End::Complete);
@@ -128,6 +115,17 @@ impl ImportedResult {
         let of_series = series.iter().flat_map(|series| series.findings.clone());
         let findings = sources.iter().flat_map(warnings_of_loads).chain(of_series).collect();
         Self { sources, series, findings }
+    }
+
+    /// The load with the maximum rate, and its place in the JSON report.
+    #[must_use]
+    pub fn best(&self) -> Option<(String, &LoadFigures)> {
+        let places = self.sources.iter().enumerate().flat_map(|(file, source)| {
+            let place = move |at| format!("imported.{file}.loads.{at}");
+            source.loads.iter().enumerate().map(move |(at, load)| (place(at), load))
+        });
+        let with_rate = places.filter_map(|(place, load)| Some((load.iops?, place, load)));
+        with_rate.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, load)| (place, load))
     }
 }
 

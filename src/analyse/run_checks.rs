@@ -172,7 +172,7 @@ pub(super) fn warnings(
 /// What is doubtful about a matrix of small and large loads as a whole: credit that ran out, and a cap on the small
 /// loads that had nothing beside them.
 #[must_use]
-pub fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
+pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
     const TOLERANCE: f64 = 0.02;
     let alone = points.iter().filter(|point| point.step == Step::Cell && point.large == 0);
     let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
@@ -261,7 +261,7 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 /// True if throughput runs into a hard limit and a throttle sets it: then half of the I/Os are done much faster than
 /// Little's law makes the mean, because they wait in turns, which a device that is busy does not make them do.
 #[must_use]
-pub fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
+pub(super) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
     const IN_TURNS: f64 = 0.5;
     let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
     let latency = at.and_then(|point| point.classes.first()?.latency);

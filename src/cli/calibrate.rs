@@ -1,12 +1,11 @@
 //! `rigel calibrate`: the storage's limits and latencies, each with its interval, in one command.
 
 use super::measuring::{self, MeasuringArgs};
-use super::output::{self, remark, result};
+use super::output::result;
 use super::page;
 use crate::analyse::RunResult;
 use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request};
-use crate::report::table::Detail;
-use crate::report::{self, data};
+use crate::report::{self};
 use clap::{Args, ValueEnum};
 
 /// Finds what a storage can do: IOPS, MB/s, latency, the knee, each with its confidence
@@ -78,21 +77,20 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
-    let RunResult::Calibration(found) = report::result(&run) else {
+    let found = report::result(&run);
+    let RunResult::Calibration(calibration) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    if args.measuring.json {
-        output::json(&data::json(&run));
-    } else if args.like_oracle {
-        result(&report::calibration::oracle_row(&run, &found));
+    let verbs = "`rigel report`, `advise` and `compare`";
+    if args.like_oracle && !args.measuring.json {
+        result(&report::calibration::oracle_row(&run, calibration));
+        page::place(&run, &found, directory, verbs);
     } else {
-        result(&report::calibration::text(&run, &found, Detail::Usual));
+        page::show(&run, &found, directory, args.measuring.json, verbs);
     }
-    remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, directory);
     measuring::refuse_incomplete(&run, stopped, directory)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
-    Ok(if asked && found.sustained.kept.is_none() { 3 } else { 0 })
+    Ok(if asked && calibration.sustained.kept.is_none() { 3 } else { 0 })
 }
 
 impl CalibrateArgs {

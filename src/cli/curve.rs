@@ -3,15 +3,13 @@
 use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
 use super::database;
 use super::measuring::{self, MeasuringArgs};
-use super::output::{self, remark, result};
 use super::sql_args::{self, WorkArgs};
 use super::{page, ranges, sql};
 use crate::analyse::RunResult;
 use crate::model::{
     Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, WarmUp,
 };
-use crate::report::table::Detail;
-use crate::report::{self, data};
+use crate::report::{self};
 use clap::{Args, ValueEnum};
 
 /// Shows latency against throughput, by depth or by offered rate: table, chart, knee
@@ -91,18 +89,13 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
     let directory = job.results.directory();
-    let RunResult::Curve(found) = report::result(&run) else {
+    let found = report::result(&run);
+    let RunResult::Curve(curve) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    if args.measuring.json {
-        output::json(&data::json(&run));
-    } else {
-        result(&report::curve::text(&run, &found, Detail::Usual));
-    }
-    remark(&format!("\nthe whole record, for `rigel report`, `advise` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, directory);
+    page::show(&run, &found, directory, args.measuring.json, "`rigel report`, `advise` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
-    Ok(if found.keeps_bound() { 0 } else { 3 })
+    Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
 impl CurveArgs {

@@ -1,14 +1,14 @@
 //! `rigel import`: what other tools measured, as a run for reports and comparisons.
 
+use super::page;
 use super::results::Results;
-use super::{output, page};
 use crate::clock;
 use crate::files;
 use crate::import::{self, Format, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
-use crate::report::{self, table::Detail};
+use crate::report::{self};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -93,13 +93,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;
-    if args.json {
-        output::json(&report::data::json(&run));
-    } else {
-        output::result(&report::text(&run, &report::result(&run), Detail::Usual));
-    }
-    output::remark(&format!("\nthe run, for `rigel report` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, directory);
+    page::show(&run, &report::result(&run), directory, args.json, "`rigel report` and `compare`");
     Ok(0)
 }
 

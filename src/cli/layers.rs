@@ -1,7 +1,6 @@
 //! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the I/O go?
 
 use super::measuring;
-use super::output::{self, remark, result};
 use super::progress::{Progress, Way};
 use super::results::Results;
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
@@ -16,7 +15,6 @@ use crate::model::{
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::report;
-use crate::report::table::Detail;
 use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
 use clap::Args;
 use std::cell::RefCell;
@@ -121,19 +119,9 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     measured?;
     removed?;
     let run = journal::read(job.results.directory())?;
-    show(&run, job.results.directory(), args.outcome.json);
+    page::show(&run, &report::result(&run), job.results.directory(), args.outcome.json, "`rigel report`");
     refuse_incomplete(&run, expected)?;
     Ok(0)
-}
-
-fn show(run: &Run, out: &Path, json: bool) {
-    if json {
-        output::json(&report::data::json(run));
-    } else {
-        result(&report::text(run, &report::result(run), Detail::Usual));
-    }
-    remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", out.display()));
-    page::beside(run, out);
 }
 
 impl LayersArgs {

@@ -240,12 +240,13 @@ fn prepare_and_measure(
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(job.results.directory())?;
     let points = run.latest();
+    let found = report::result(&run);
     if args.json {
-        output::json(&data::json(&run));
+        output::json(&data::json(&run, &found));
     } else {
         result(&format!("\n{}", classic::result_block(&job.asked.request, &points)));
     }
-    remark(&format!("\n{}", report::text(&run, &report::result(&run), Detail::Usual)));
+    remark(&format!("\n{}", report::text(&run, &found, Detail::Usual)));
     let files = write_files(&run, &job.asked.files.prefix)?;
     let mut text = "\nOrion's files:\n".to_string();
     for path in &files {
@@ -253,7 +254,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     }
     let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.results.directory().display());
     remark(&text);
-    page::beside(&run, job.results.directory());
+    page::beside(&run, &found, job.results.directory());
     exit_status(&run, &points, job.results.directory(), stopped)
 }
 

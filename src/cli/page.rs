@@ -1,10 +1,13 @@
 //! The page of a run as a file: beside its journal after every run, or where it is asked for.
 
-use super::output::{raw, remark};
+use super::output::{self, raw, remark};
+use crate::analyse::RunResult;
 use crate::files;
 use crate::model::Error;
 use crate::record::journal::Run;
 use crate::report::html::{self, page::Page};
+use crate::report::table::Detail;
+use crate::report::{self, data};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +18,24 @@ const FILE_NAME: &str = "report.html";
 const OPENING: &[u8] = b"<!doctype html>";
 
 /// Writes the page of a run that was just made beside its journal, and says where. A run is no less whole without it.
-pub(super) fn beside(run: &Run, directory: &Path) {
-    put(&html::of(run), directory);
+pub(super) fn beside(run: &Run, result: &RunResult, directory: &Path) {
+    put(&html::of(run, result), directory);
+}
+
+/// Shows a run that has just ended: its report on stdout, then where its record is, for these verbs, and its page.
+pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, verbs: &str) {
+    if json {
+        output::json(&data::json(run, result));
+    } else {
+        output::result(&report::text(run, result, Detail::Usual));
+    }
+    place(run, result, directory, verbs);
+}
+
+/// Says where the record of a run is, and makes its page.
+pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str) {
+    remark(&format!("\nthe whole record, for {verbs}:\n  {}\n", directory.display()));
+    beside(run, result, directory);
 }
 
 /// The same of a page that is made already.

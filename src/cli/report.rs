@@ -60,17 +60,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
     }
+    let found = report::result(&run);
     if let Some(file) = &args.html {
-        page::again(&html::of(&run), &args.run, file.as_deref())?;
+        page::again(&html::of(&run, &found), &args.run, file.as_deref())?;
         warn_if_cut(&run);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(&run, point)?),
-        (None, Format::Text) => output::result(&report::text(&run, &report::result(&run), args.detail())),
-        (None, Format::Csv) => output::raw(&report::csv(&run, &report::result(&run))),
-        (None, Format::Json) => output::json(&data::json(&run)),
-        (None, Format::Awr) => output::result(&awr(&run)?),
+        (None, Format::Text) => output::result(&report::text(&run, &found, args.detail())),
+        (None, Format::Csv) => output::raw(&report::csv(&run, &found)),
+        (None, Format::Json) => output::json(&data::json(&run, &found)),
+        (None, Format::Awr) => output::result(&awr(&run, &found)?),
         (None, Format::Orion) => output::result(&orion::summary_again(&run)?),
     }
     warn_if_cut(&run);
@@ -111,11 +112,9 @@ impl ReportArgs {
     }
 }
 
-fn awr(run: &Run) -> Result<String, Error> {
-    match report::result(run) {
-        RunResult::Curve(found) if found.points.iter().any(|point| point.sql.is_some()) => {
-            Ok(sql::awr_lines(run, &found.points))
-        }
+fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
+    match found {
+        RunResult::Curve(found) if found.busiest().is_some() => Ok(sql::awr_lines(run, &found.points)),
         _ => {
             Err(Error::usage("this run is not of a database's sessions", "--format text, csv or json reports any run"))
         }

@@ -3,7 +3,7 @@
 use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
-use super::output::{self, remark, result};
+use super::output::{remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
@@ -15,7 +15,6 @@ use crate::model::{
     SqlStop, SqlTerms, Tables, WarmUp,
 };
 use crate::report;
-use crate::report::table::Detail;
 use crate::server::{self, Server};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -497,19 +496,13 @@ impl ServerArgs {
 fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, args)?;
     let directory = job.results.directory();
-    let RunResult::Curve(found) = report::result(&run) else {
+    let found = report::result(&run);
+    let RunResult::Curve(curve) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    if args.json {
-        output::json(&report::data::json(&run));
-    } else {
-        let text = report::sql::text(&run, &found, Detail::Usual);
-        result(&text.unwrap_or_else(|| report::curve::text(&run, &found, Detail::Usual)));
-    }
-    remark(&format!("\nthe whole record, for `rigel report` and `compare`:\n  {}\n", directory.display()));
-    page::beside(&run, directory);
+    page::show(&run, &found, directory, args.json, "`rigel report` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
-    Ok(if found.keeps_bound() { 0 } else { 3 })
+    Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
 /// The tables that a database has from us.

@@ -1,7 +1,6 @@
 //! The answer of a calibration on one screen, and the row that Oracle keeps of one.
 
-use super::table::{self, Detail};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, quantity};
 use crate::model::{Bytes, Nanos, Request, Severity, Step, Target};
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -11,22 +10,17 @@ pub(super) const NAME_WIDTH: usize = 22;
 /// Columns of the names of the rows of latencies.
 const ROW_WIDTH: usize = 21;
 
-/// The screen: the figures with their intervals, then what is doubtful.
-#[must_use]
-pub fn text(run: &Run, found: &Calibration, detail: Detail) -> String {
+/// Heading, and the figures with their intervals.
+pub(super) fn parts(run: &Run, found: &Calibration) -> (String, String) {
     let sizes = found.maximum.zip(found.large).map_or_else(String::new, |(small, large)| {
         format!("{} and {} reads", Bytes(small.io_bytes.into()), Bytes(large.io_bytes.into()))
     });
-    let mut text = heading(run, &sizes, found.points.len());
-    text.push_str(&limits(found));
-    text.push_str(&knee(&found.curve));
-    text.push_str(&sustained(found));
-    text.push_str(&latencies(found));
-    text.push_str(open_ends(&text));
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
-    text.push_str(table::cut_off(run));
-    text
+    let mut figures = limits(found);
+    figures.push_str(&knee_lines(&found.curve, "IOPS"));
+    figures.push_str(&sustained(found));
+    figures.push_str(&latencies(found));
+    figures.push_str(open_ends(&figures));
+    (heading(run, &sizes, found.points.len()), figures)
 }
 
 /// What was measured and how, in two lines; `workload` says what was done to it.
@@ -38,7 +32,7 @@ pub(super) fn heading(run: &Run, workload: &str, points: usize) -> String {
     };
     let how = if header.engine.buffered { "through the page cache" } else { "direct" };
     format!(
-        "{}{size}\n{workload}, {how}, by {}; {points} point{}, Rigel {}\n\n",
+        "{}{size}\n{workload}, {how}, by {}; {points} point{}, Rigel {}\n",
         header.facts.name,
         header.engine.name,
         if points == 1 { "" } else { "s" },
@@ -56,7 +50,7 @@ fn limits(found: &Calibration) -> String {
     let mut text = String::new();
     let mut rate = |name: &str, at: Option<AtLoad>, of: &str| {
         if let Some(at) = at {
-            text.push_str(&line(name, &format!("{:.0}", at.iops.value), &plus_minus(at.iops), of));
+            text.push_str(&line(name, &format!("{:.0}", at.iops.value), &quantity::precision(at.iops), of));
         }
     };
     let size = |at: Option<AtLoad>| at.map_or_else(String::new, |at| Bytes(at.io_bytes.into()).to_string());
@@ -66,7 +60,12 @@ fn limits(found: &Calibration) -> String {
     rate("max write IOPS", found.writes, &random(found.writes));
     let mut throughput = |name: &str, at: Option<AtLoad>, of: &str| {
         if let Some(at) = at {
-            text.push_str(&line(name, &format!("{:.0} MB/s", at.mb_per_s.value), &plus_minus(at.mb_per_s), of));
+            text.push_str(&line(
+                name,
+                &format!("{:.0} MB/s", at.mb_per_s.value),
+                &quantity::precision(at.mb_per_s),
+                of,
+            ));
         }
     };
     throughput("max throughput", found.large, &random(found.large));
@@ -94,7 +93,7 @@ fn latencies(found: &Calibration) -> String {
     }
     for log in &found.log_writes {
         let name = format!("log, {}", Bytes(log.bytes.into()));
-        text.push_str(&row(&name, log.at, &format!("{:.0}/s {}", log.at.iops.value, plus_minus(log.at.iops))));
+        text.push_str(&row(&name, log.at, &format!("{:.0}/s {}", log.at.iops.value, quantity::precision(log.at.iops))));
     }
     text
 }
@@ -119,53 +118,60 @@ fn sustained(found: &Calibration) -> String {
     };
     if let Some(closed) = sustained.closed {
         let of = format!("with a constant {} outstanding", closed.depth);
-        text.push_str(&line("", &format!("{:.0} IOPS", closed.iops.value), &plus_minus(closed.iops), &of));
+        text.push_str(&line("", &format!("{:.0} IOPS", closed.iops.value), &quantity::precision(closed.iops), &of));
     }
     text
 }
 
-/// The knee, and what two theories say of it.
-pub(super) fn knee(curve: &CurveFacts) -> String {
-    let Some(knee) = curve.knee else { return String::new() };
+/// Where the knee is, and what two theories say of it.
+pub(super) struct KneeFacts {
+    /// `depth 8`.
+    pub(super) load: String,
+    /// Whether it was reached.
+    pub(super) reached: &'static str,
+    /// What the asymptotes and the Universal Scalability Law say, a sentence each.
+    pub(super) theories: Vec<String>,
+}
+
+/// The same as lines of the screen.
+pub(super) fn knee_lines(curve: &CurveFacts, rate: &str) -> String {
+    let Some(facts) = knee(curve, rate) else { return String::new() };
+    let theories = facts.theories.iter().map(|theory| line("", "", "", theory));
+    line("knee", &facts.load, "", facts.reached) + &theories.collect::<String>()
+}
+
+/// The knee of a curve whose throughput is in `rate`.
+pub(super) fn knee(curve: &CurveFacts, rate: &str) -> Option<KneeFacts> {
+    let knee = curve.knee?;
     let reached = if knee.bounded_above {
         "beyond it latency grows and throughput does not"
     } else {
         "not reached: throughput still rose at the greatest depth"
     };
-    let mut text = line("knee", &format!("depth {}", knee.load), "", reached);
-    let mut second = |what: &str| text.push_str(&line("", "", "", what));
+    let mut theories = Vec::new();
     if let Some(asymptotes) = knee.asymptotes {
-        second(&format!("the asymptotes of throughput cross at depth {asymptotes:.1}"));
+        theories.push(format!("the asymptotes of throughput cross at depth {asymptotes:.1}"));
     }
     if let Some(law) = curve.usl.filter(|law| law.fits) {
         // Far beyond what was measured a law foretells what nobody has seen.
         let seen = |peak: &Peak| peak.load <= 2.0 * knee.maximum_load;
         let peak = law.peak.filter(seen).map_or_else(
             || "no peak near".to_string(),
-            |peak| format!("a peak of {:.0} IOPS at depth {:.0}", peak.throughput, peak.load),
+            |peak| format!("a peak of {:.0} {rate} at depth {:.0}", peak.throughput, peak.load),
         );
-        second(&format!(
+        theories.push(format!(
             "the Universal Scalability Law fits within {:.0} %: sigma {:.3}, kappa {}, {peak}",
             law.greatest_residual * 100.0,
             law.sigma,
             if law.kappa > 0.0 { format!("{:.1e}", law.kappa) } else { "0".into() }
         ));
     }
-    text
+    Some(KneeFacts { load: format!("depth {}", knee.load), reached, theories })
 }
 
 /// At the right of so many columns, which may be more than a format can count.
 fn right(text: &str, width: usize) -> String {
     " ".repeat(width - text.len()) + text
-}
-
-/// `± 1.2 %`, or that it is not known.
-#[must_use]
-pub fn plus_minus(estimate: Estimate) -> String {
-    match estimate.precision() {
-        Some(share) if share.is_finite() => format!("± {:.1} %", share * 100.0),
-        _ => "± ?".into(),
-    }
 }
 
 /// What a text says below its figures where an upper end is missing in one of them; empty if none is.
@@ -251,7 +257,7 @@ pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
     let mut all = run.header.findings.iter().chain(&found.findings).chain(of_points);
     if all.any(|finding| finding.severity != Severity::Note) {
-        text.push_str("-- there are warnings about these figures: rigel report tells them\n");
+        text.push_str("-- there are warnings about these figures: rigel report shows them\n");
     }
     text
 }

@@ -5,7 +5,7 @@
 use super::table;
 use crate::analyse::{
     BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, ROUNDS_MIN, Round, Row,
-    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict,
+    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict, quantity,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
@@ -483,7 +483,7 @@ pub(super) fn shown(figure: Figure, unit: Unit) -> String {
             match figure.estimate.precision() {
                 Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
                 None => super::calibration::latency(figure.estimate),
-                Some(_) => format!("{value} {}", super::calibration::plus_minus(figure.estimate)),
+                Some(_) => format!("{value} {}", quantity::precision(figure.estimate)),
             }
         }
         // What lies between two values that were tried.

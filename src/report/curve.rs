@@ -1,9 +1,8 @@
 //! A curve of latency against throughput as text: a line a point, a chart, what the shape tells, what is doubtful.
 
-use super::calibration::{self, NAME_WIDTH, plus_minus};
+use super::calibration::{self, NAME_WIDTH};
 use super::chart::{self, Mark, Series};
-use super::table::{self, Detail};
-use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary};
+use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, quantity};
 use crate::model::{Arrivals, Bytes, CurveRequest, Loads, Nanos, Ratio, Request, Step};
 use crate::record::End;
 use crate::record::journal::Run;
@@ -16,17 +15,16 @@ fn request(run: &Run) -> Option<&CurveRequest> {
     }
 }
 
-/// The tables, the chart, the facts of the curve, then what is doubtful. Empty if the run was made by another verb.
-#[must_use]
-pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
-    let Some(request) = request(run) else { return String::new() };
-    let mut text = calibration::heading(run, &workload(request), found.points.len());
+/// Heading; tables, chart and facts of the curve. Empty if the run was made by another verb.
+pub(super) fn parts(run: &Run, found: &CurveResult) -> (String, String) {
+    let Some(request) = request(run) else { return Default::default() };
+    let mut text = String::new();
     let (open, closed) = by_loop(found);
     if !closed.is_empty() {
         if matches!(request.loads, Loads::Percents(_)) {
             text.push_str("closed loop, to find the maximum\n");
         }
-        text.push_str(&closed_table(&closed));
+        text.push_str(&closed_table(&closed, found.naming().rate));
         text.push_str(&beside(&closed, "depth"));
         text.push('\n');
     }
@@ -40,11 +38,7 @@ pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> String {
     text.push_str(&shape(found));
     text.push_str(calibration::open_ends(&text));
     text.push_str(&super::sql::beside_curve(&found.points));
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
-    text.push_str(table::cut_off(run));
-    // An operation of a database is a statement over a work unit, and no I/O.
-    if request.sql.is_some() { text.replace("IOPS", "op/s") } else { text }
+    (calibration::heading(run, &workload(request), found.points.len()), text)
 }
 
 /// The points of an open loop, and those of a closed one.
@@ -88,10 +82,10 @@ fn workload(request: &CurveRequest) -> String {
     text
 }
 
-fn closed_table(points: &[&PointSummary]) -> String {
+fn closed_table(points: &[&PointSummary], rate: &str) -> String {
     let mut text = format!(
         "{:>6} {:>8} {:<8} {:>8} {:>7} {:>7}  {:<20} {:>7} {:>7}  steady\n",
-        "depth", "IOPS", "", "MiB/s", "mean", "p50", "p99 [95 % interval]", "p99.9", "max"
+        "depth", rate, "", "MiB/s", "mean", "p50", "p99 [95 % interval]", "p99.9", "max"
     );
     for (point, class) in with_class(points) {
         let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
@@ -99,7 +93,7 @@ fn closed_table(points: &[&PointSummary]) -> String {
             "{:>6} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7}  {:<6}  {}",
             point.small,
             class.iops,
-            plus_minus(class.rate()),
+            quantity::precision(class.rate()),
             class.mib_per_s,
             p99(class),
             steady(point, class),
@@ -149,7 +143,7 @@ fn open_table(points: &[&PointSummary], found: &CurveResult, request: &CurveRequ
              {service_p99:>6}  {:<6} {}",
             share(rate),
             class.iops,
-            if class.met == Some(false) { String::new() } else { plus_minus(class.rate()) },
+            if class.met == Some(false) { String::new() } else { quantity::precision(class.rate()) },
             class.mib_per_s,
             p99(class),
             steady(point, class),
@@ -179,7 +173,7 @@ fn beside(points: &[&PointSummary], load: &str) -> String {
                 text,
                 "{at:>7}  {name:<14} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {}",
                 class.iops,
-                plus_minus(class.rate()),
+                quantity::precision(class.rate()),
                 class.mib_per_s,
                 p99(class)
             );
@@ -262,7 +256,11 @@ fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
         knee.map(|knee| Mark { throughput: knee.throughput.value, word: format!("knee, depth {}", knee.load) })
     };
     let marks: Vec<Mark> = mark.into_iter().collect();
-    let chart = chart::latency_over_throughput(&[series('o', |l| l.p50_us), series('x', |l| l.p99_us)], &marks, "IOPS");
+    let chart = chart::latency_over_throughput(
+        &[series('o', |l| l.p50_us), series('x', |l| l.p99_us)],
+        &marks,
+        found.naming().rate,
+    );
     if chart.is_empty() {
         return chart;
     }
@@ -279,17 +277,18 @@ fn has_shape(found: &CurveResult) -> bool {
 /// What the points tell together.
 fn facts(found: &CurveResult) -> String {
     let mut text = String::new();
+    let rate = found.naming().rate;
     if let Some(at) = found.maximum {
-        let iops = plus_minus(at.iops);
-        let _ = writeln!(text, "\n{:<NAME_WIDTH$} {:.0} {iops} at depth {}", "max IOPS", at.iops.value, at.depth);
+        let (name, precision) = (format!("max {rate}"), quantity::precision(at.iops));
+        let _ = writeln!(text, "\n{name:<NAME_WIDTH$} {:.0} {precision} at depth {}", at.iops.value, at.depth);
     }
     if has_shape(found) {
-        text.push_str(calibration::knee(&found.shape).trim_start());
+        text.push_str(calibration::knee_lines(&found.shape, rate).trim_start());
     }
     if let Some(cap) = found.shape.cap {
         let _ = writeln!(
             text,
-            "{:<NAME_WIDTH$} {:.0} IOPS [{:.0}, {:.0}], from depth {}",
+            "{:<NAME_WIDTH$} {:.0} {rate} [{:.0}, {:.0}], from depth {}",
             "cap", cap.throughput, cap.interval.low, cap.interval.high, cap.from
         );
     }
@@ -311,7 +310,13 @@ fn kept(found: &CurveResult) -> String {
         (None, None) => {}
     }
     match sustained.closed {
-        Some(at) => line(format!("{:.0} IOPS {} at depth {}", at.iops.value, plus_minus(at.iops), at.depth)),
+        Some(at) => line(format!(
+            "{:.0} {} {} at depth {}",
+            at.iops.value,
+            found.naming().rate,
+            quantity::precision(at.iops),
+            at.depth
+        )),
         None if found.bound.is_some() && found.maximum.is_some() => line("no depth kept it".into()),
         None => {}
     }

@@ -3,8 +3,8 @@
 use super::csv::cell;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
-    Calibration, ClassSummary, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability, RunResult,
-    summarise,
+    Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
+    RunResult, summarise,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -47,6 +47,7 @@ pub(super) fn document(report: &impl Serialize) -> String {
 struct Report<'a> {
     #[serde(flatten)]
     head: Head<'a>,
+    conclusion: Conclusion,
     points_planned: usize,
     points: &'a [PointSummary],
     /// Of a run by `calibrate`: what it found.
@@ -69,12 +70,12 @@ struct Report<'a> {
 
 /// The report of a run as JSON, one document.
 #[must_use]
-pub fn json(run: &Run) -> String {
+pub fn json(run: &Run, result: &RunResult) -> String {
     let header = &run.header;
-    let result = super::result(run);
     let points = result.points();
     let mut report = Report {
         head: Head::of(header),
+        conclusion: result.conclusion(header),
         points_planned: header.points.len().max(points.len()),
         points,
         calibration: None,
@@ -84,7 +85,7 @@ pub fn json(run: &Run) -> String {
         predictability: None,
         findings: result.all_findings(&header.findings).collect(),
     };
-    match &result {
+    match result {
         RunResult::Matrix(_) => {}
         RunResult::Calibration(found) => report.calibration = Some(found),
         RunResult::Curve(found) => report.curve = Some(found),

@@ -5,7 +5,7 @@
 use super::comparison::warnings_in;
 use super::csv::cell;
 use super::soak;
-use super::table::{self, Detail};
+use super::table;
 use crate::analyse::summaries;
 use crate::analyse::{ImportedResult, ImportedSummary, LoadFigures, OverTime, Scope, SeriesSummary, Subject, Term};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
@@ -18,15 +18,20 @@ const WIDTH: usize = 120;
 /// Series that are told one by one; iostat has hundreds.
 const SERIES_MAX: usize = 60;
 
-/// The report for people.
-#[must_use]
-pub fn text(run: &Run, result: &ImportedResult, detail: Detail) -> String {
+/// Heading and figures.
+pub(super) fn parts(run: &Run, result: &ImportedResult) -> (String, String) {
+    let header = &run.header;
+    let imported =
+        format!("imported {} by Rigel {}; nothing here was measured by it\n", header.started, header.version);
     let mut text = String::new();
-    for found in &result.sources {
+    for (index, found) in result.sources.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
         text.push_str(&heading(found));
         if !found.loads.is_empty() {
             text.push_str(&loads(&found.loads));
-            text.push_str(&wrapped("not told", &not_told(found)));
+            text.push_str(&wrapped("not reported", &not_told(found)));
         }
         if !found.series.is_empty() {
             text.push_str(&series(&found.series));
@@ -34,24 +39,12 @@ pub fn text(run: &Run, result: &ImportedResult, detail: Detail) -> String {
         for note in &found.notes {
             text.push_str(&wrapped("note", note));
         }
-        text.push('\n');
     }
     if let Some(series) = &result.series {
+        text.push('\n');
         text.push_str(&soak::series(series));
-        text.push('\n');
     }
-    let findings = table::findings(run.header.findings.iter().chain(&result.findings), detail);
-    if !findings.is_empty() {
-        text.push_str(&findings);
-        text.push('\n');
-    }
-    let _ = writeln!(
-        text,
-        "imported {} by Rigel {}; nothing here was measured by it",
-        run.header.started, run.header.version
-    );
-    text.push_str(table::cut_off(run));
-    text
+    (imported, text)
 }
 
 fn heading(found: &ImportedSummary) -> String {
@@ -347,7 +340,10 @@ mod tests {
     fn reports_look_as_they_should() {
         for (name, run) in [("fio", fio()), ("series", series())] {
             let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
-            golden::check(&format!("imported/{name}.txt"), &text(&run, &found, Detail::Usual));
+            golden::check(
+                &format!("imported/{name}.txt"),
+                &crate::report::text(&run, &crate::report::result(&run), crate::report::table::Detail::Usual),
+            );
             golden::check(&format!("imported/{name}.csv"), &csv(&found));
         }
     }
@@ -355,7 +351,8 @@ mod tests {
     #[test]
     fn only_a_throughput_is_judged_as_one() {
         let mut run = run(&[("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv"))]);
-        let said = |run: &Run| crate::report::text(run, &crate::report::result(run), Detail::Usual);
+        let said =
+            |run: &Run| crate::report::text(run, &crate::report::result(run), crate::report::table::Detail::Usual);
         assert!(said(&run).contains("throughput fell by 93 %"));
         let Figures::Series(all) = &mut run.imported[0].figures else { panic!("no series") };
         all[0].unit = "ms".into();
@@ -373,7 +370,8 @@ mod tests {
 
     #[test]
     fn json_has_what_was_imported() {
-        let report: serde_json::Value = serde_json::from_str(&data::json(&series())).unwrap();
+        let report: serde_json::Value =
+            serde_json::from_str(&data::json(&series(), &crate::report::result(&series()))).unwrap();
         assert_eq!(report["imported"][0]["series"][0]["samples"][0]["value"], 6272.0);
         assert_eq!(report["imported"][0]["series"][0]["samples"][0]["begin"], "2016-04-23T10:17:00+00:00");
         assert_eq!(report["points"], serde_json::json!([]));

@@ -1,9 +1,7 @@
 //! What each layer costs as text: a table for each number of sessions, then from layer to layer where the rest went.
 
-use super::calibration::plus_minus;
 use super::sql;
-use super::table::{self, Detail};
-use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
+use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, quantity};
 use crate::model::{Bytes, Layer, LayersRequest, Nanos, Request};
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -23,17 +21,13 @@ pub(super) fn asynchronous(run: &Run) -> String {
     request(run).map_or_else(String::new, |request| request.asynchronous.clone())
 }
 
-/// The tables, where the rest went, then what is doubtful. Empty if the run was made by another verb.
-#[must_use]
-pub fn text(run: &Run, found: &LayersResult, detail: Detail) -> String {
-    let Some(request) = request(run) else { return String::new() };
-    let mut text = heading(run, request);
+/// Heading; the tables, and where the rest went. Empty if the run was made by another verb.
+pub(super) fn parts(run: &Run, found: &LayersResult) -> (String, String) {
+    let Some(request) = request(run) else { return Default::default() };
+    let mut text = String::new();
     found.tables.iter().for_each(|table| text.push_str(&one_table(table, &request.asynchronous)));
     text.push_str(LEGEND);
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
-    text.push_str(table::cut_off(run));
-    text
+    (heading(run, request), text)
 }
 
 const LEGEND: &str = "
@@ -98,7 +92,7 @@ fn line(figures: &LayerFigures, asynchronous: &str) -> String {
         "{:<NAME$} {:>8.0} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}",
         name(figures, asynchronous),
         figures.blocks_per_s.value,
-        plus_minus(figures.blocks_per_s),
+        quantity::precision(figures.blocks_per_s),
         percent(figures.share_of_first),
         percent(figures.storage_share),
         time(figures.p50_us),
@@ -143,24 +137,13 @@ pub(super) fn step_line(step: &LayerStep, table: &LayerTable) -> String {
         "  {:<2} to {:<2}  {}\n            {:.1} % of the blocks; at a block a session is {longer} {how}; {cpu}\n",
         step.from.number(),
         step.to.number(),
-        what(step),
+        step.between(),
         step.blocks_share * 100.0
     );
     if let Some(note) = waiting(step, table) {
         let _ = writeln!(text, "            {note}");
     }
     text
-}
-
-/// What is between two layers.
-pub(super) fn what(step: &LayerStep) -> &'static str {
-    match (step.from, step.to) {
-        (Layer::Async, _) => "a thread waits for each I/O, and is woken for it",
-        (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",
-        (Layer::File, _) => "buffer management, the index and the row, instead of file calls",
-        (Layer::Sync, _) => "all that the database adds to what a session waits for",
-        _ => "a statement, its answer and the client for every block",
-    }
 }
 
 /// What a longer time is made of, where CPU time alone does not tell.

@@ -32,17 +32,21 @@ pub fn result(run: &Run) -> RunResult {
     RunResult::of(run, &is_more_planned)
 }
 
-/// The report for people, which the verb of the run decides.
+/// The report for people: what was measured, the conclusion, the figures, the findings.
 #[must_use]
 pub fn text(run: &Run, result: &RunResult, detail: table::Detail) -> String {
-    match result {
-        RunResult::Matrix(found) => table::text(run, found, detail),
-        RunResult::Calibration(found) => calibration::text(run, found, detail),
-        RunResult::Curve(found) => sql::text(run, found, detail).unwrap_or_else(|| curve::text(run, found, detail)),
-        RunResult::Layers(found) => layers::text(run, found, detail),
-        RunResult::Soak(found) => soak::text(&run.header, found, detail),
-        RunResult::Imported(found) => imported::text(run, found, detail),
-    }
+    let header = &run.header;
+    let (heading, figures) = match result {
+        RunResult::Matrix(found) => table::parts(run, found),
+        RunResult::Calibration(found) => calibration::parts(run, found),
+        RunResult::Curve(found) => sql::parts(run, found).unwrap_or_else(|| curve::parts(run, found)),
+        RunResult::Layers(found) => layers::parts(run, found),
+        RunResult::Soak(found) => soak::parts(header, found),
+        RunResult::Imported(found) => imported::parts(run, found),
+    };
+    let findings = table::findings(result.all_findings(&header.findings), detail);
+    let conclusion = table::conclusion(&result.conclusion(header));
+    format!("{heading}\n{conclusion}\n{figures}{findings}{}", table::cut_off(run))
 }
 
 /// The report for spreadsheets.

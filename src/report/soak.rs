@@ -7,8 +7,8 @@ use super::csv::cell;
 use super::data::{self, Head};
 use super::table::{self, Detail};
 use crate::analyse::{
-    ChangePoint, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round, RoundEnd,
-    SeriesFigures, SoakResult, median,
+    ChangePoint, Conclusion, DailyPattern, Episode, HostShift, ObjectiveResult, Predictability, Quantity, Round,
+    RoundEnd, SeriesFigures, SoakResult, median,
 };
 use crate::model::{Finding, Moment, Nanos, Resolution, Target};
 use crate::record::journal::Header;
@@ -26,20 +26,23 @@ const LIST_MAX: usize = 12;
 /// From nothing to the greatest of all.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The screen, within 120 columns.
+/// The screen, within 120 columns. The journal of a soak of weeks is never in memory as a whole: its header does.
 #[must_use]
 pub fn text(header: &Header, result: &SoakResult, detail: Detail) -> String {
-    let mut text = heading(header, result);
-    text.push_str(&series(result));
-    text.push_str(&table::findings(header.findings.iter().chain(&result.findings), detail));
-    text
+    let (heading, figures) = parts(header, result);
+    let findings = table::findings(header.findings.iter().chain(&result.findings), detail);
+    format!("{heading}\n{}\n{figures}{findings}", table::conclusion(&result.conclusion(header)))
 }
 
-/// What a series says: verdict, figures, timeline, what changed, objectives.
+/// Heading and figures.
+pub(super) fn parts(header: &Header, result: &SoakResult) -> (String, String) {
+    (heading(header, result), series(result))
+}
+
+/// What a series says: figures, timeline, what changed, objectives.
 pub(super) fn series(result: &SoakResult) -> String {
     let found = &result.found;
-    let mut text = wrapped(&found.verdict, 0);
-    text.push_str(&figures(found));
+    let mut text = figures(found).trim_start_matches('\n').to_string();
     text.push_str(&timeline(&result.rounds, found.resolution));
     text.push_str(&what_changed(found));
     text.push_str(&objectives(found));
@@ -115,7 +118,7 @@ fn heading(header: &Header, result: &SoakResult) -> String {
     let rounds = result.rounds.len();
     let plural = if rounds == 1 && of.is_empty() { "" } else { "s" };
     format!(
-        "{}{size}, by {}\n{rounds}{of} round{plural}{span}, Rigel {}\n\n",
+        "{}{size}, by {}\n{rounds}{of} round{plural}{span}, Rigel {}\n",
         header.facts.name, header.engine.name, header.version
     )
 }
@@ -462,6 +465,7 @@ fn wrapped(text: &str, indent: usize) -> String {
 struct Report<'a> {
     #[serde(flatten)]
     head: Head<'a>,
+    conclusion: Conclusion,
     predictability: &'a Predictability,
     rounds: &'a [Round],
     findings: Vec<&'a Finding>,
@@ -472,6 +476,7 @@ struct Report<'a> {
 pub fn json(header: &Header, result: &SoakResult) -> String {
     let report = Report {
         head: Head::of(header),
+        conclusion: result.conclusion(header),
         predictability: &result.found,
         rounds: &result.rounds,
         findings: header.findings.iter().chain(&result.findings).collect(),

@@ -1,10 +1,9 @@
 //! The report of sessions of a database as text, and the line that spreadsheets of SLOB's users are fed with.
 
-use super::calibration::{NAME_WIDTH, plus_minus};
+use super::calibration::NAME_WIDTH;
 use super::curve::{p99, steady, times};
-use super::table::{self, Detail};
 use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
-use crate::analyse::{ClassSummary, CurveResult, PointSummary};
+use crate::analyse::{ClassSummary, CurveResult, PointSummary, quantity};
 use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Step, Tables};
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -15,20 +14,17 @@ const TIMELINE_MAX: usize = 20;
 /// Columns of the bars of a histogram.
 const BAR: usize = 40;
 
-/// The report; none if the run is not one of sessions.
-#[must_use]
-pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> Option<String> {
+/// Heading and figures; `None` if the run is not one of sessions.
+pub(super) fn parts(run: &Run, found: &CurveResult) -> Option<(String, String)> {
     let Request::Sql(request) = run.header.request() else { return None };
     let terms = request.sql?;
-    let mut text = heading(run, &terms, &found.points);
-    text.push_str(&loads(&found.points));
+    let mut text = loads(&found.points);
     text.push_str(super::calibration::open_ends(&text));
     if let [point] = &found.points[..] {
         text.push_str(&details(point));
     } else {
         text.push('\n');
-        // An operation of a database is a statement over a work unit, and no I/O.
-        text.push_str(&super::curve::shape(found).replace("IOPS", "op/s"));
+        text.push_str(&super::curve::shape(found));
         for point in &found.points {
             if let Some(sql) = &point.sql {
                 let _ = write!(text, "\n{} sessions", point.small);
@@ -37,10 +33,7 @@ pub fn text(run: &Run, found: &CurveResult, detail: Detail) -> Option<String> {
         }
     }
     text.push_str(&plan(run));
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    text.push_str(&table::findings(run.header.findings.iter().chain(&found.findings).chain(of_points), detail));
-    text.push_str(table::cut_off(run));
-    Some(text)
+    Some((heading(run, &terms, &found.points), text))
 }
 
 fn heading(run: &Run, terms: &SqlTerms, points: &[PointSummary]) -> String {
@@ -51,7 +44,7 @@ fn heading(run: &Run, terms: &SqlTerms, points: &[PointSummary]) -> String {
     }
     let points = points.len();
     let of = if points == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{}; {points} point{of}, Rigel {}\n", work_line(&terms.work), header.version);
+    let _ = writeln!(text, "{}; {points} point{of}, Rigel {}", work_line(&terms.work), header.version);
     text
 }
 
@@ -129,7 +122,7 @@ fn loads(points: &[PointSummary]) -> String {
         let line = format!(
             "{load:>8} {:>8.0} {:<8} {:>8.0} {:>10} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7} {:>6} {:>10}  {}",
             class.iops,
-            plus_minus(class.rate()),
+            quantity::precision(class.rate()),
             sql.visited.per_s,
             known(physical.map(|figure| figure.per_s), 0),
             p99(class),

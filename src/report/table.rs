@@ -1,6 +1,6 @@
 //! The report for people: one screen of text.
 
-use crate::analyse::{ClassSummary, MatrixResult, PointSummary};
+use crate::analyse::{ClassSummary, Conclusion, MatrixResult, PointSummary};
 use crate::model::{Bytes, Finding, Nanos, Severity, Target};
 use crate::record::End;
 use crate::record::journal::Run;
@@ -23,9 +23,13 @@ pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> 
     text + &line + "\n"
 }
 
-/// The report of a matrix as text, made from its journal alone.
-#[must_use]
-pub fn text(run: &Run, result: &MatrixResult, detail: Detail) -> String {
+/// The conclusion as a paragraph.
+pub(super) fn conclusion(conclusion: &Conclusion) -> String {
+    wrapped("", &conclusion.sentence, 0, 118)
+}
+
+/// Heading and figures of a matrix.
+pub(super) fn parts(run: &Run, result: &MatrixResult) -> (String, String) {
     let header = &run.header;
     let summaries = &result.points;
     let mut text = String::new();
@@ -39,15 +43,9 @@ pub fn text(run: &Run, result: &MatrixResult, detail: Detail) -> String {
     let _ = writeln!(text, "{} CPUs, Linux {}; {}", header.host.cpus, header.host.kernel, header.engine_about);
     let (done, planned) = (summaries.len(), header.points.len());
     let of = if planned > 0 { format!(" of {planned}") } else { String::new() };
-    let _ = writeln!(text, "{done}{of} data points, Rigel {}\n", header.version);
-    text.push_str(&points(summaries));
-    text.push('\n');
-    text.push_str(&coverage(summaries));
-    text.push_str(&witness(summaries, &header.findings));
-    let of_points = summaries.iter().flat_map(|summary| &summary.findings);
-    text.push_str(&findings(header.findings.iter().chain(&result.findings).chain(of_points), detail));
-    text.push_str(cut_off(run));
-    text
+    let _ = writeln!(text, "{done}{of} data points, Rigel {}", header.version);
+    let figures = [points(summaries), "\n".into(), coverage(summaries), witness(summaries, &header.findings)];
+    (text, figures.concat())
 }
 
 /// That the journal's last line was lost, if it was.

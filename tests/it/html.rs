@@ -2,6 +2,7 @@
 //! simulated device, whose virtual time gives the same figures for the same seed.
 
 use crate::common::{Place, rigel};
+use rigel::record::journal::Run;
 use rigel::report::html::page::{Block, Chart, Lines, Page, Plot};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -74,11 +75,19 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
         assert!(text.contains(&words(&finding.what)), "{run}: the text has no '{}':\n{text}", finding.what);
     }
     assert_eq!(told, raised, "{run}: on the page and in JSON");
+    let conclusion = serde_json::to_value(built(place, run).conclusion).unwrap();
+    assert_eq!(conclusion, document["conclusion"], "{run}: on the page and in JSON");
+    let sentence = conclusion["sentence"].as_str().unwrap();
+    assert!(!sentence.is_empty() && text.contains(&words(sentence)), "{run}: the text has no '{sentence}':\n{text}");
+}
+
+fn of(run: &Run) -> Page {
+    rigel::report::html::of(run, &rigel::report::result(run))
 }
 
 /// What the page of a run is made of.
 fn built(place: &Place, run: &str) -> Page {
-    rigel::report::html::of(&rigel::record::journal::read(&place.0.join(run)).unwrap())
+    of(&rigel::record::journal::read(&place.0.join(run)).unwrap())
 }
 
 /// What every page keeps: names that are there once, rows as wide as their head, series that can be drawn.
@@ -108,7 +117,11 @@ fn well_formed(page: &Page) {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), number, "{names:?}");
-    assert!(page.answer.sentence.ends_with('.') && !page.answer.sentence.contains("  "), "{}", page.answer.sentence);
+    assert!(
+        page.conclusion.sentence.ends_with('.') && !page.conclusion.sentence.contains("  "),
+        "{}",
+        page.conclusion.sentence
+    );
 }
 
 fn can_be_drawn(chart: &Chart) {
@@ -250,7 +263,7 @@ fn runs_are_compared_on_one_page() {
 fn the_oldest_journals_have_their_page() {
     for name in ["v0.1.0", "v0.1.0-file"] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/{name}.jsonl"));
-        let page = rigel::report::html::of(&rigel::record::journal::read(&path).unwrap());
+        let page = of(&rigel::record::journal::read(&path).unwrap());
         well_formed(&page);
         assert!(page.title.contains("rigel orion") && page.figures.len() >= 2, "{name}: {:?}", page.figures);
     }

@@ -137,7 +137,7 @@ proptest! {
         if let Ok(run) = read(&place, &bytes) {
             let _ = rigel::report::text(&run, &rigel::report::result(&run), rigel::report::table::Detail::Verbose);
             let _ = rigel::report::data::csv(&run);
-            let _ = rigel::report::data::json(&run);
+            let _ = rigel::report::data::json(&run, &rigel::report::result(&run));
         }
     }
 }

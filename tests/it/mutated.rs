@@ -15,9 +15,9 @@ const MUTATIONS: u64 = 20;
 
 /// All that can be said of a run, alone and beside the one it was made of.
 fn report_of(run: &Run, sound: &Run) {
-    let _ = (data::json(run), data::csv(run));
-    let _ = html::render(&html::of(run));
     let result = report::result(run);
+    let _ = (data::json(run, &result), data::csv(run));
+    let _ = html::render(&html::of(run, &result));
     let _ = (report::text(run, &result, Detail::Verbose), report::text(run, &result, Detail::Usual));
     let _ = report::csv(run, &result);
     if let RunResult::Calibration(found) = &result {

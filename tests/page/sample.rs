@@ -3,8 +3,8 @@
 use rigel::analyse::Limits;
 use rigel::model::Finding;
 use rigel::report::html::page::{
-    Answer, Axis, Block, Chart, Column, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape, Table, Tone,
-    Unit,
+    Axis, Block, Chart, Column, Conclusion, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape, Status,
+    Table, Unit,
 };
 
 /// A name that would end a script, an attribute or a tag, were it taken for HTML.
@@ -16,8 +16,8 @@ pub(crate) fn page() -> Page {
     Page {
         title: format!("Rigel: {HOSTILE}"),
         heading: "calibrate /dev/nvme1n1, 21 November 2026, 14:05 to 14:21".into(),
-        answer: Answer {
-            tone: Tone::Warning,
+        conclusion: Conclusion {
+            status: Status::Warning,
             sentence:
                 "This storage serves 79,941 random reads of 8 KiB a second within 2 ms at the 99th percentile, and \
                        not more: a cap at 80,000 IOPS holds it, not the device."
@@ -92,9 +92,9 @@ fn latency_throughput() -> Section {
         Series { shape: Shape::Dashed, ..line("universal scalability law", &iops, at(0.95, 0.47)) },
     ];
     let marks = vec![
-        upright(iops[7], "knee: 55,000 IOPS at depth 32", Tone::Plain),
-        upright(iops[8], "cap?", Tone::Warning),
-        Mark { at: 2000.0, label: "bound 2 ms".into(), tone: Tone::Bad, ..Mark::default() },
+        upright(iops[7], "knee: 55,000 IOPS at depth 32", Status::Plain),
+        upright(iops[8], "cap?", Status::Warning),
+        Mark { at: 2000.0, label: "bound 2 ms".into(), tone: Status::Bad, ..Mark::default() },
     ];
     let lines = Lines {
         x: axis("IOPS", Unit::PerSecond, false),
@@ -186,7 +186,7 @@ fn distribution() -> Section {
         x: axis("latency", Unit::Microseconds, true),
         y: axis("reads", Unit::Number, true),
         series: vec![Series { shape: Shape::Bars, ..line("reads", &centres, counts) }],
-        marks: vec![upright(238.0, "median", Tone::Plain), upright(690.0, "p99", Tone::Plain)],
+        marks: vec![upright(238.0, "median", Status::Plain), upright(690.0, "p99", Status::Plain)],
         ..Lines::default()
     };
     let beside = Block::Beside(vec![
@@ -215,9 +215,9 @@ fn timeline() -> Section {
     let waiting = with(&|_| 0.05);
     let marks = || {
         vec![
-            upright(620.0, "throughput fell by 45 %", Tone::Bad),
-            Mark { to: Some(300.0), ..upright(240.0, "warming up", Tone::Plain) },
-            upright(680.0, "recovered", Tone::Good),
+            upright(620.0, "throughput fell by 45 %", Status::Bad),
+            Mark { to: Some(300.0), ..upright(240.0, "warming up", Status::Plain) },
+            upright(680.0, "recovered", Status::Good),
         ]
     };
     let panel = |y, right, series| Lines { x: axis("time", Unit::Seconds, false), y, right, series, marks: marks() };
@@ -287,7 +287,7 @@ fn soak() -> Section {
             upright(
                 start + 40_000.0 * f64::from(index) + 20_000.0,
                 &format!("change {index}: kernel updated"),
-                Tone::Warning,
+                Status::Warning,
             )
         })
         .collect();
@@ -354,7 +354,7 @@ fn hostile() -> Section {
             Series { labels: vec![name(), name()], ..line(HOSTILE, &[1.0, 2.0], vec![Some(1.0), Some(0.5)]) },
             line("other", &[1.0, 2.0], vec![Some(f64::NAN), Some(2.0)]),
         ],
-        marks: vec![upright(1.5, HOSTILE, Tone::Plain)],
+        marks: vec![upright(1.5, HOSTILE, Status::Plain)],
     };
     let heat = Heat {
         columns: vec![name()],
@@ -399,6 +399,6 @@ fn line(name: &str, x: &[f64], y: Vec<Option<f64>>) -> Series {
     Series { name: name.into(), x: x.to_vec(), y, ..Series::default() }
 }
 
-fn upright(at: f64, label: &str, tone: Tone) -> Mark {
+fn upright(at: f64, label: &str, tone: Status) -> Mark {
     Mark { at, upright: true, label: label.into(), tone, ..Mark::default() }
 }

@@ -1,86 +1,18 @@
 //! What the page of a calibration says.
 
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Headline, Page, Section, Table};
+use super::page::{Block, Headline, Page, Section, Table};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, PointSummary, is_throttled};
-use crate::model::{Finding, Request, Step};
+use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate};
+use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::calibration;
-use std::fmt::Write;
 
 /// The page, with what stands above it.
-pub(super) fn page(run: &Run, found: &Calibration, page: Page) -> Page {
-    Page { answer: answer(run, found), figures: figures(found), sections: sections(run, found), ..page }
-}
-
-fn answer(run: &Run, found: &Calibration) -> Answer {
-    let mut text = String::new();
-    if let Some(low) = found.low_load {
-        let _ = write!(
-            text,
-            "A session that reads block after block gets {} reads of {} a second, half of them within {}",
-            words::count(low.iops.value),
-            words::size(low.io_bytes),
-            words::time(low.p50_us.value)
-        );
-        text.push_str(&at_most(found));
-    }
-    if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
-        let _ = write!(
-            text,
-            " Within {} it serves {} a second that come at random times, p99 {}.",
-            bound_words(&found.bound),
-            words::count(rate as f64),
-            words::time(at.p99_us.value)
-        );
-    }
-    if text.is_empty() {
-        text.push_str("The run measured too little to say what this storage can do.");
-    }
-    words::answer(
-        &text,
-        care(run, found).as_deref(),
-        bad(run, found).as_deref(),
-        &words::warnings(run, &found.findings, &found.points),
-    )
-}
-
-/// A throttle, a tail that no load explains, and that no rate kept a bound for which nobody asked.
-fn care(run: &Run, found: &Calibration) -> Option<String> {
-    let throttle = throttle(&found.findings, &found.points, &found.curve);
-    let parts: Vec<String> = throttle
-        .into_iter()
-        .chain(sentence_of("tail", &found.findings))
-        .chain(kept_none(found).filter(|_| !asked(run)))
-        .collect();
-    (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-/// What a finding says of a limit that makes operations wait: that every part of a device is at work needs no telling.
-pub(super) fn throttle(findings: &[Finding], points: &[PointSummary], curve: &CurveFacts) -> Option<String> {
-    if is_throttled(points, curve) { sentence_of("cap", findings) } else { None }
-}
-
-/// The finding of this name as a sentence.
-fn sentence_of(name: &str, findings: &[Finding]) -> Option<String> {
-    let finding = findings.iter().find(|finding| finding.name == name)?;
-    Some(format!("{}.", words::capital(&finding.what)))
-}
-
-fn at_most(found: &Calibration) -> String {
-    match (found.maximum, found.at_knee.filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above))) {
-        (_, Some(knee)) if knee.depth == 1 => "; more at a time only wait longer.".into(),
-        (_, Some(knee)) => {
-            format!("; {} at a time get {}, and more only wait longer.", knee.depth, words::count(knee.iops.value))
-        }
-        (Some(most), _) => {
-            format!("; {} at a time get {}, and it still rose there.", most.depth, words::count(most.iops.value))
-        }
-        _ => ".".into(),
-    }
+pub(super) fn page(run: &Run, found: &Calibration, findings: Section, page: Page) -> Page {
+    Page { figures: figures(found), sections: sections(run, found, findings), ..page }
 }
 
 /// `20ms@p99` as `p99 20 ms` would read: the bound's own words stay, a reader finds them in the command.
@@ -89,32 +21,6 @@ fn bound_words(bound: &str) -> String {
         Some((latency, quantile)) => format!("{latency} at {quantile}"),
         None => bound.into(),
     }
-}
-
-/// A promise that was asked for and not kept, or I/Os that failed.
-fn bad(run: &Run, found: &Calibration) -> Option<String> {
-    if let Some(failed) = failures(found.points.iter().flat_map(|point| &point.findings)) {
-        return Some(failed);
-    }
-    kept_none(found).filter(|_| asked(run))
-}
-
-/// True if the bound is of whoever started the run, and not what Oracle's procedure has by default.
-fn asked(run: &Run) -> bool {
-    matches!(run.header.request(), Request::Calibrate(request) if request.bound_given)
-}
-
-/// That nothing that was offered kept the bound.
-fn kept_none(found: &Calibration) -> Option<String> {
-    let rates = || found.points.iter().any(|point| matches!(point.step, Step::Rate(_)));
-    (found.sustained.kept.is_none() && rates())
-        .then(|| format!("No offered rate kept the bound of {}.", bound_words(&found.bound)))
-}
-
-/// That I/Os failed, if some did.
-pub(super) fn failures<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
-    let failed = findings.find(|finding| finding.name == "failures")?;
-    Some(format!("I/Os failed: {}.", failed.what))
 }
 
 fn figures(found: &Calibration) -> Vec<Headline> {
@@ -154,11 +60,9 @@ fn figures(found: &Calibration) -> Vec<Headline> {
     figures
 }
 
-fn sections(run: &Run, found: &Calibration) -> Vec<Section> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+fn sections(run: &Run, found: &Calibration, findings: Section) -> Vec<Section> {
     let records = run.latest();
-    let mut sections = vec![curve(run, found), words::findings(all), latencies(found)];
+    let mut sections = vec![curve(run, found), findings, latencies(found)];
     sections.extend(distribution::section(&chosen(found, &records)));
     sections.extend(timeline::section(run, "IOPS"));
     sections.push(points::section(&found.points, "IOPS"));
@@ -181,23 +85,19 @@ fn curve(run: &Run, found: &Calibration) -> Section {
         throughput::depth_chart(&closed, found.curve.usl, &found.curve, "IOPS"),
         throughput::large_chart(&large, "large random reads"),
     ]));
-    blocks.extend(shape(&calibration::knee(&found.curve)));
+    blocks.extend(knee(&found.curve, "IOPS"));
     let lead = "Random reads of the small size. Along the line more are outstanding; beyond the knee, where points are \
                 fainter, that only makes them wait. What is offered at random times comes whether or not the storage \
                 is ready.";
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 
-/// What two theories say of the knee, as the text report has it in columns.
-pub(super) fn shape(text: &str) -> Option<Block> {
-    let sentence = |line: &str| {
-        let mut columns = line.split("  ").map(str::trim).filter(|column| !column.is_empty());
-        let name = columns.next()?;
-        let rest = columns.collect::<Vec<_>>().join(", ");
-        Some(if rest.is_empty() { name.to_string() } else { format!("{name}: {rest}") })
-    };
-    let text = text.lines().filter_map(sentence).collect::<Vec<_>>().join("; ");
-    (!text.is_empty()).then(|| Block::Text(format!("{}.", words::capital(&text))))
+/// What two theories say of the knee, of throughput in `rate`.
+pub(super) fn knee(shape: &CurveFacts, rate: &str) -> Option<Block> {
+    let facts = calibration::knee(shape, rate)?;
+    let first = format!("Knee: {}, {}", facts.load, facts.reached);
+    let sentences: Vec<String> = std::iter::once(first).chain(facts.theories).collect();
+    Some(Block::Text(format!("{}.", sentences.join("; "))))
 }
 
 /// The table of latencies.

@@ -2,7 +2,7 @@
 //! rounds of all runs over each other, and the conditions that differ.
 
 use super::distribution::Chosen;
-use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Table, Tone, Unit};
+use super::page::{Axis, Block, Conclusion, Headline, Lines, Page, Plot, Section, Series, Shape, Status, Table, Unit};
 use super::soak::{Thin, thinned};
 use super::throughput::{self, At, Group, first_classes};
 use super::{distribution, setup, words};
@@ -28,13 +28,13 @@ pub fn compared(runs: &[(&Run, &Subject)], found: &Comparison) -> Page {
     Page {
         title: format!("{names}: rigel compare"),
         heading: format!("rigel compare of {names}"),
-        answer: answer(found),
+        conclusion: conclusion(found),
         figures: figures(found),
         sections: sections(runs, found),
     }
 }
 
-fn answer(found: &Comparison) -> Answer {
+fn conclusion(found: &Comparison) -> Conclusion {
     let sentences: Vec<String> = found
         .verdicts
         .iter()
@@ -51,13 +51,13 @@ fn answer(found: &Comparison) -> Answer {
     let worse = found.verdicts.iter().any(|verdict| !verdict.worse.is_empty());
     let better = found.verdicts.iter().any(|verdict| !verdict.better.is_empty());
     let doubtful = found.verdicts.iter().any(|verdict| verdict.judged == 0) || !found.incomplete.is_empty();
-    let tone = match (worse, doubtful, better) {
-        (true, ..) => Tone::Bad,
-        (_, true, _) => Tone::Warning,
-        (.., true) => Tone::Good,
-        _ => Tone::Plain,
+    let status = match (worse, doubtful, better) {
+        (true, ..) => Status::Bad,
+        (_, true, _) => Status::Warning,
+        (.., true) => Status::Good,
+        _ => Status::Plain,
     };
-    Answer { tone, sentence: sentences.join(" ") }
+    Conclusion { status, sentence: sentences.join(" ") }
 }
 
 /// The ratios of the headline figures of the run against which there is most to say: the first of the others. What

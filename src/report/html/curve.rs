@@ -1,113 +1,27 @@
 //! What the page of a curve of latency against throughput says.
 
-use super::calibrate::{failures, shape, throttle};
+use super::calibrate::knee;
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Headline, Page, Section};
+use super::page::{Block, Headline, Page, Section};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{AtLoad, CurveResult, Estimate, PointSummary};
+use crate::analyse::{AtLoad, CurveResult, Estimate, Naming, PointSummary};
 use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
-use crate::report::{calibration, curve};
-use std::fmt::Write;
+use crate::report::curve;
 
 /// The page, with what stands above it.
-pub(super) fn page(run: &Run, found: &CurveResult, page: Page) -> Page {
-    Page { answer: answer(run, found, IOPS, ""), figures: figures(found, IOPS), sections: sections(run, found), ..page }
-}
-
-/// What operations of raw I/O are called.
-pub(super) const IOPS: Words = Words { rate: "IOPS", one: "I/Os", place: "outstanding" };
-
-/// What things are called.
-#[derive(Clone, Copy)]
-pub(super) struct Words {
-    /// So many a second.
-    pub(super) rate: &'static str,
-    /// What is counted.
-    pub(super) one: &'static str,
-    /// What there are so many of at a depth.
-    pub(super) place: &'static str,
-}
-
-/// The answer, of which `called` says what things are called. It begins with `opening`, which says all that is to be
-/// said of a single point.
-pub(super) fn answer(run: &Run, found: &CurveResult, called: Words, opening: &str) -> Answer {
-    let mut text = opening.to_string();
-    if let Some(most) = found.maximum.filter(|_| opening.is_empty() || found.points.len() > 1) {
-        let _ = write!(text, " {}", closed(found, &most, called));
-    }
-    text.push_str(&offered(found, called));
-    if text.is_empty() {
-        text.push_str("The run measured too little to say anything.");
-    }
-    let bad = failures(found.points.iter().flat_map(|point| &point.findings)).or_else(|| {
-        let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
-        Some(format!("No load kept the bound of {bound}."))
-    });
-    words::answer(
-        text.trim_start(),
-        throttle(&found.findings, &found.points, &found.shape).as_deref(),
-        bad.as_deref(),
-        &words::warnings(run, &found.findings, &found.points),
-    )
-}
-
-fn closed(found: &CurveResult, most: &AtLoad, called: Words) -> String {
-    let Words { rate, place, .. } = called;
-    let greatest = words::count(most.iops.value);
-    let (p50, p99) = (words::time(most.p50_us.value), words::time(most.p99_us.value));
-    match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step == Step::Depth).count() > 1) {
-        Some(knee) if knee.bounded_above => {
-            let at = found.points.iter().find(|point| point.is_at_depth(knee.load));
-            let there = at.and_then(|point| point.classes.first()).map_or(knee.throughput.value, |class| class.iops);
-            format!("With {} {place} it does {} {rate}; more only wait longer.", knee.load, words::count(there))
-        }
-        Some(_) => format!(
-            "At {} {place} it does {greatest} {rate}, and throughput still rose there: median {p50}, p99 {p99}.",
-            most.depth
-        ),
-        None => format!("With {} {place} it does {greatest} {rate}: median {p50}, p99 {p99}.", most.depth),
-    }
-}
-
-/// What was offered and met.
-fn offered(found: &CurveResult, called: Words) -> String {
-    let sustained = &found.sustained;
-    let within =
-        found.bound.as_ref().map_or_else(String::new, |bound| format!(" within {}", bound.replace('@', " at ")));
-    let one = called.one;
-    let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
-        (Some(at), Some(rate), broken) => {
-            let but = broken.map_or_else(
-                || ", the greatest rate that was tried".into(),
-                |broken| format!(", but not {}", words::count(broken as f64)),
-            );
-            let (p50, p99) = (words::time(at.p50_us.value), words::time(at.p99_us.value));
-            let rate = words::count(rate as f64);
-            format!(
-                " Of {one} that come at times of their own it serves {rate} a second{within}, median {p50} and p99 {p99}{but}."
-            )
-        }
-        (_, _, Some(broken)) => {
-            format!(" No offered rate was served{within}, not even {} {one} a second.", words::count(broken as f64))
-        }
-        _ => String::new(),
-    };
-    if let (Some(closed), Some(_)) = (sustained.closed, &found.bound) {
-        let (depth, iops) = (closed.depth, words::count(closed.iops.value));
-        let _ = write!(text, " With a constant {depth} {}, {iops} {} stay{within}.", called.place, called.rate);
-    }
-    text
+pub(super) fn page(run: &Run, found: &CurveResult, findings: Section, page: Page) -> Page {
+    Page { figures: figures(found), sections: sections(run, found, findings), ..page }
 }
 
 /// The figures: what the greatest load, the least, and the greatest rate within the bound gave.
-pub(super) fn figures(found: &CurveResult, called: Words) -> Vec<Headline> {
+pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = |at: &AtLoad| format!("{} {}", at.depth, called.place);
+    let at = |at: &AtLoad| format!("{} {}", at.depth, found.naming().place);
     if let Some(most) = &found.maximum {
-        let label = format!("max {}", called.rate);
+        let label = format!("max {}", found.naming().rate);
         figures.push(words::rate("curve.maximum.iops.value", &label, most.iops, at(most)));
     }
     let (open, closed): (Vec<_>, Vec<_>) = found
@@ -161,19 +75,17 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
     Some(words::latency(&name, label, Estimate { value, interval }, note))
 }
 
-fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
-    let mut sections = vec![drawn(run, found, IOPS), words::findings(all)];
+fn sections(run: &Run, found: &CurveResult, findings: Section) -> Vec<Section> {
+    let mut sections = vec![drawn(run, found), findings];
     sections.extend(distribution::section(&chosen(found, &run.latest())));
-    sections.extend(timeline::section(run, IOPS.rate));
-    sections.push(points::section(&found.points, IOPS.rate));
+    sections.extend(timeline::section(run, Naming::RAW.rate));
+    sections.push(points::section(&found.points, Naming::RAW.rate));
     sections.push(setup::section(&run.header, &curve::workload_of(run)));
     sections
 }
 
 /// Latency against throughput, and what the shape tells.
-pub(super) fn drawn(run: &Run, found: &CurveResult, called: Words) -> Section {
+pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
     let closed = first_classes(&found.points, |point| point.step == Step::Depth);
     let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
     let bound = run.header.request().bound();
@@ -183,11 +95,11 @@ pub(super) fn drawn(run: &Run, found: &CurveResult, called: Words) -> Section {
         (facts.knee, facts.cap) = (None, None);
     }
     let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
-    let depth = throughput::depth_chart(&closed, facts.usl, &facts, called.rate);
-    let mut blocks: Vec<Block> = throughput::latency_charts(groups, called.rate).into_iter().collect();
+    let depth = throughput::depth_chart(&closed, facts.usl, &facts, found.naming().rate);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate).into_iter().collect();
     blocks.extend(throughput::beside([depth]));
     if has_shape {
-        blocks.extend(shape(&calibration::knee(&found.shape).replace("IOPS", called.rate)));
+        blocks.extend(knee(&found.shape, found.naming().rate));
     }
     if let Some(delay) = found.scheduling_delay {
         blocks.push(Block::Text(format!(

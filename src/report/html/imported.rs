@@ -1,9 +1,9 @@
 //! The page of what other tools measured: the loads they tell of, and what they counted over time.
 
-use super::page::{Answer, Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Tone, Unit};
+use super::page::{Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{distribution, soak, words};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary, SoakResult};
-use crate::model::{Bytes, Moment, Severity};
+use crate::model::{Bytes, Moment};
 use crate::record::Histogram;
 use crate::record::imported::Figures;
 use crate::record::journal::Run;
@@ -23,12 +23,7 @@ pub(super) fn page(run: &Run, result: &ImportedResult, mut page: Page) -> Page {
     let found = &result.sources;
     let loads: Vec<&LoadFigures> = found.iter().flat_map(|one| &one.loads).collect();
     let series: Vec<&SeriesSummary> = found.iter().flat_map(|one| &one.series).collect();
-    let best = best(found);
-    let mut tools: Vec<String> = found.iter().map(tool).collect();
-    tools.dedup();
-    let of_best = best.as_ref().map(|(_, load)| *load);
-    page.answer = Answer { tone: Tone::Plain, sentence: sentence(&tools.join(", "), &loads, of_best, &series) };
-    if let Some((place, load)) = best {
+    if let Some((place, load)) = result.best() {
         page.figures = headlines(&place, load);
     }
     page.sections.extend(curve(&loads));
@@ -42,11 +37,7 @@ pub(super) fn page(run: &Run, result: &ImportedResult, mut page: Page) -> Page {
         page.sections.push(words::section("series", "Every series", lead, vec![series_table(&series)]));
     }
     if !result.findings.is_empty() {
-        let all = || run.header.findings.iter().chain(&result.findings);
-        if all().any(|finding| finding.severity != Severity::Note) {
-            page.answer.tone = Tone::Warning;
-        }
-        page.sections.push(words::findings(all()));
+        page.sections.push(words::findings(run.header.findings.iter().chain(&result.findings)));
     }
     let blocks = found.iter().flat_map(told).collect();
     page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
@@ -60,36 +51,6 @@ fn series_page(run: &Run, result: &ImportedResult, series: &SoakResult, frame: P
     let blocks = result.sources.iter().flat_map(told).collect();
     page.sections.push(words::section("source", "Where it comes from", "Nothing here was measured by Rigel.", blocks));
     page
-}
-
-fn tool(found: &ImportedSummary) -> String {
-    found.version.as_ref().map_or_else(|| found.tool.clone(), |version| format!("{} {version}", found.tool))
-}
-
-/// The load with the most IOPS, and its place in the JSON report.
-fn best(found: &[ImportedSummary]) -> Option<(String, &LoadFigures)> {
-    let places = found.iter().enumerate().flat_map(|(file, one)| {
-        let place = move |at| format!("imported.{file}.loads.{at}");
-        one.loads.iter().enumerate().map(move |(at, load)| (place(at), load))
-    });
-    let told = places.filter_map(|(place, load)| Some((load.iops?, place, load)));
-    told.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, load)| (place, load))
-}
-
-fn sentence(tools: &str, loads: &[&LoadFigures], best: Option<&LoadFigures>, series: &[&SeriesSummary]) -> String {
-    if let Some((best, iops)) = best.and_then(|best| Some((best, best.iops?))) {
-        let p99 = best.p99_us.map_or_else(String::new, |p99| format!(", p99 {}", words::time(p99)));
-        return format!(
-            "{tools} tells of {} load{}: the most is {} {}s a second at {}{p99}. How sure that is it does not tell.",
-            loads.len(),
-            if loads.len() == 1 { "" } else { "s" },
-            words::count(iops),
-            if best.kind == "mixed" { "operation" } else { &best.kind },
-            best.load
-        );
-    }
-    let samples: usize = series.iter().map(|one| one.samples.len()).sum();
-    format!("{tools} tells of {} series with {}.", series.len(), words::samples(samples))
 }
 
 /// The figures of a load, named by its place in the JSON report.
@@ -255,7 +216,8 @@ fn series_table(all: &[&SeriesSummary]) -> Block {
 
 fn told(found: &ImportedSummary) -> Vec<Block> {
     let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
-    let mut rows = vec![vec!["files".into(), found.sources.join(", ")], vec!["written by".into(), tool(found)]];
+    let mut rows =
+        vec![vec!["files".into(), found.sources.join(", ")], vec!["written by".into(), found.tool_and_version()]];
     rows.extend(found.told.iter().map(pair));
     let mut blocks = vec![Block::Table(words::rows("What the file says of itself", &["", "value"], rows))];
     blocks.extend(found.notes.iter().map(|note| Block::Text(note.clone())));

@@ -1,71 +1,20 @@
 //! What the page of the layers from storage to a row says.
 
-use super::calibrate::failures;
-use super::page::{Answer, Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
+use super::page::{Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{points, setup, throughput, timeline, words};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use crate::model::Layer;
 use crate::record::journal::Run;
 use crate::report::layers;
-use std::fmt::Write;
 
 /// The page, with what stands above it.
-pub(super) fn page(run: &Run, found: &LayersResult, page: Page) -> Page {
-    let table = widest(found);
+pub(super) fn page(run: &Run, found: &LayersResult, findings: Section, page: Page) -> Page {
+    let table = found.widest();
     Page {
-        answer: answer(run, found, table.map(|(_, table)| table)),
         figures: table.map_or_else(Vec::new, |(index, table)| figures(index, table)),
-        sections: sections(run, found),
+        sections: sections(run, found, findings),
         ..page
     }
-}
-
-/// The table of the greatest number of sessions, and which one it is.
-fn widest(found: &LayersResult) -> Option<(usize, &LayerTable)> {
-    found.tables.iter().enumerate().max_by_key(|(_, table)| table.sessions)
-}
-
-fn of(table: &LayerTable, layer: Layer) -> Option<&LayerFigures> {
-    table.layers.iter().find(|figures| figures.layer == layer)
-}
-
-fn answer(run: &Run, found: &LayersResult, table: Option<&LayerTable>) -> Answer {
-    let mut text = String::new();
-    let both = table.and_then(|table| Some((table, of(table, Layer::Async)?, of(table, Layer::Row)?)));
-    if let Some((table, raw, row)) = both {
-        let _ = write!(
-            text,
-            "Raw I/O reads {} blocks a second with {} at a time, and as many sessions of the database read {}",
-            words::count(raw.blocks_per_s.value),
-            table.sessions,
-            words::count(row.blocks_per_s.value)
-        );
-        let share = match row.share_of_first {
-            Some(share) if share <= 1.0 => {
-                format!(": {} of what the storage gives arrives at a row", words::percent(share))
-            }
-            Some(_) => ": more than the storage gave, so a cache answered".into(),
-            None => String::new(),
-        };
-        let _ = write!(text, "{share}.");
-        let costs = |step: &&LayerStep| step.blocks_share < 1.0 && (step.from, step.to) != (Layer::Sync, Layer::Row);
-        let dearest = table.steps.iter().filter(costs);
-        if let Some(step) = dearest.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share)) {
-            let _ = write!(
-                text,
-                " The dearest step is from layer {} to {}, {}: {} of the blocks are left.",
-                step.from.number(),
-                step.to.number(),
-                layers::what(step),
-                words::percent(step.blocks_share)
-            );
-        }
-    } else {
-        text.push_str("Not all layers were measured.");
-    }
-    let bad = failures(found.points.iter().flat_map(|point| &point.findings));
-    let warnings = words::warnings(run, &found.findings, &found.points);
-    words::answer(&text, None, bad.as_deref(), &warnings)
 }
 
 fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {
@@ -110,9 +59,7 @@ fn figures(index: usize, table: &LayerTable) -> Vec<Headline> {
     figures
 }
 
-fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+fn sections(run: &Run, found: &LayersResult, findings: Section) -> Vec<Section> {
     let mut blocks: Vec<Block> = throughput::beside([drawn(run, found), cpu(run, found)]).into_iter().collect();
     for table in &found.tables {
         blocks.push(Block::Table(figures_table(run, table)));
@@ -121,7 +68,7 @@ fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
         blocks.push(Block::Table(words::rows(&caption, &["from layer to layer", "what is between", "so that"], steps)));
     }
     let lead = "The same blocks by raw I/O and through a database, one layer after the other.";
-    let mut sections = vec![words::section("layers", "Layer by layer", lead, blocks), words::findings(all)];
+    let mut sections = vec![words::section("layers", "Layer by layer", lead, blocks), findings];
     sections.extend(timeline::section(run, "operations a second"));
     sections.push(points::section(&found.points, "op/s"));
     sections.push(setup::section(&run.header, "random reads of the blocks of the table, by each layer in turn"));
@@ -132,7 +79,7 @@ fn sections(run: &Run, found: &LayersResult) -> Vec<Section> {
 fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
     let text = layers::step_line(step, table);
     let costs = text.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("; ");
-    vec![format!("{} to {}", step.from.number(), step.to.number()), layers::what(step).into(), costs]
+    vec![format!("{} to {}", step.from.number(), step.to.number()), step.between().into(), costs]
 }
 
 /// What a layer is, and where on an axis.
@@ -160,7 +107,7 @@ fn drawn(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
 
 fn cpu(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
     let asynchronous = layers::asynchronous(run);
-    let table = widest(found)?.1;
+    let table = found.widest()?.1;
     let x: Vec<f64> = table.layers.iter().map(|figures| place(figures.layer)).collect();
     let labels: Vec<String> = table.layers.iter().map(|figures| layers::name(figures, &asynchronous)).collect();
     let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {

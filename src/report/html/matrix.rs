@@ -1,153 +1,42 @@
 //! What the page of a run by Orion's verb says: the matrix of small and large loads as fields of colour.
 
-use super::calibrate::{failures, throttle};
 use super::distribution::Chosen;
-use super::page::{Answer, Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
+use super::page::{Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixResult, PointSummary, curve_facts};
-use crate::model::{Finding, Request};
+use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixCell, MatrixResult, PointSummary};
+use crate::model::Request;
+use crate::record::PointRecord;
 use crate::record::journal::Run;
-use crate::record::{End, PointRecord};
-use std::fmt::Write;
 
 /// Most columns and rows of a field whose values are written into it.
 const WRITTEN_MAX: usize = 8;
-/// Share of the maximum that is still as good, as the findings of a matrix have it.
-const TOLERANCE: f64 = 0.02;
-
-/// Below this share of what small I/O does alone, large I/O beside has a cost.
-const CLEARLY_LESS: f64 = 0.95;
-
-/// A class of a point, and which point of the report it is of.
-type Found<'a> = (usize, &'a PointSummary, usize, &'a ClassSummary);
 
 /// The page, with what stands above it.
-pub(super) fn page(run: &Run, result: &MatrixResult, page: Page) -> Page {
+pub(super) fn page(run: &Run, result: &MatrixResult, findings: Section, page: Page) -> Page {
     let records = run.latest();
-    let MatrixResult { points, findings: of_run } = result;
-    let alone = points.iter().filter(|point| point.step.is_cell() && point.large == 0);
-    let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
-    Page {
-        answer: answer(run, points, of_run, &shape),
-        figures: figures(points),
-        sections: sections(run, &records, points, of_run, &shape),
-        ..page
-    }
-}
-
-/// The classes of this name in points that came to their end.
-fn classes<'a>(points: &'a [PointSummary], name: &'a str) -> impl Iterator<Item = Found<'a>> {
-    points.iter().enumerate().filter(|(_, point)| point.end == End::Complete).filter_map(move |(index, point)| {
-        let at = point.classes.iter().position(|class| class.name == name && class.done > 0)?;
-        Some((index, point, at, &point.classes[at]))
-    })
-}
-
-fn most<'a>(points: &'a [PointSummary], name: &'a str) -> Option<Found<'a>> {
-    // Orion names the first of several that are as good.
-    classes(points, name).reduce(|best, new| if new.3.iops > best.3.iops { new } else { best })
-}
-
-/// The cell whose mean response of small I/O is the least.
-fn quickest(points: &[PointSummary]) -> Option<Found<'_>> {
-    let mean = |found: &Found<'_>| found.3.latency.map_or(f64::INFINITY, |latency| latency.mean_us);
-    classes(points, "small").reduce(|best, new| if mean(&new) < mean(&best) { new } else { best })
+    Page { figures: figures(result), sections: sections(run, &records, result, findings), ..page }
 }
 
 fn place(point: &PointSummary) -> String {
     format!("Small={}, Large={}", point.small, point.large)
 }
 
-/// What ran beside; empty if nothing did.
-fn with_others(number: u32, kind: &str) -> String {
-    if number == 0 { String::new() } else { format!(" beside {number} {kind}") }
-}
-
-fn answer(run: &Run, points: &[PointSummary], of_run: &[Finding], shape: &CurveFacts) -> Answer {
-    let mut parts = Vec::new();
-    if let Some((_, point, _, class)) = most(points, "small") {
-        parts.push(format!(
-            "at most {} small I/Os of {} a second, with {} outstanding{}",
-            words::count(class.iops),
-            words::size(class.io_bytes),
-            point.small,
-            with_others(point.large, "large")
-        ));
-    }
-    if let Some((_, point, _, class)) = most(points, "large") {
-        parts.push(format!(
-            "at most {} MBPS of large I/O of {}, with {} outstanding{}",
-            words::count(class.mib_per_s),
-            words::size(class.io_bytes),
-            point.large,
-            with_others(point.small, "small")
-        ));
-    }
-    let mut text = if parts.is_empty() {
-        "No complete data point has done an I/O, so there is no maximum.".to_string()
-    } else {
-        format!("It gives {}.", parts.join("; "))
-    };
-    if let Some(latency) = quickest(points).and_then(|(.., class)| class.latency) {
-        let _ = write!(
-            text,
-            " A small I/O takes {} at the least, p99 {}.",
-            words::time(latency.mean_us),
-            words::time(latency.p99_us)
-        );
-    }
-    if let Some(beside) = beside(points) {
-        text.push_str(&beside);
-    }
-    let planned = run.header.points.len();
-    let bad = failures(points.iter().flat_map(|point| &point.findings)).or_else(|| {
-        let complete = points.iter().filter(|point| point.end == End::Complete).count();
-        (complete < planned).then(|| format!("{} of {planned} data points are not complete.", planned - complete))
-    });
-    let warnings = words::warnings(run, of_run, points);
-    words::answer(&text, throttle(of_run, points, shape).as_deref(), bad.as_deref(), &warnings)
-}
-
-/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the
-/// most large ones.
-fn beside(points: &[PointSummary]) -> Option<String> {
-    let most_large = points.iter().filter(|point| point.small > 0).map(|point| point.large).max()?;
-    let at = |small: u32, large: u32| {
-        let mut found = classes(points, "small").filter(|(_, point, ..)| (point.small, point.large) == (small, large));
-        found.next().map(|(.., class)| class)
-    };
-    let beside_most = classes(points, "small").filter(|(_, point, ..)| point.large == most_large);
-    let small = beside_most.map(|(_, point, ..)| point.small).max()?;
-    let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
-    let plural = |number: u32| if number == 1 { "" } else { "s" };
-    (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
-        format!(
-            " Beside {most_large} large I/O{}, {small} small one{} get{} {} a second instead of {}.",
-            plural(most_large),
-            plural(small),
-            if small == 1 { "s" } else { "" },
-            words::count(beside.iops),
-            words::count(alone.iops)
-        )
-    })
-}
-
-fn figures(points: &[PointSummary]) -> Vec<Headline> {
+fn figures(found: &MatrixResult) -> Vec<Headline> {
     let mut figures = Vec::new();
-    if let Some((index, point, at, class)) = most(points, "small") {
+    if let Some(MatrixCell { index, point, at, class }) = found.most("small") {
         let name = format!("points.{index}.classes.{at}.iops");
         let note = format!("small I/O of {}, {}", words::size(class.io_bytes), place(point));
         figures.push(words::rate(&name, "max small IOPS", class.rate(), note));
     }
-    if let Some((index, point, at, class)) = most(points, "large") {
+    if let Some(MatrixCell { index, point, at, class }) = found.most("large") {
         let name = format!("points.{index}.classes.{at}.mib_per_s");
         let note = format!("MiB a second, large I/O of {}, {}", words::size(class.io_bytes), place(point));
         let value = words::count(class.mib_per_s);
         let known = words::plus_minus(class.rate());
         figures.push(words::headline(&name, "max large MBPS", class.mib_per_s, value, known, note));
     }
-    if let Some((index, point, at, class)) = quickest(points)
+    if let Some(MatrixCell { index, point, at, class }) = found.quickest()
         && let Some(latency) = class.latency
     {
         let known = class.confidence;
@@ -164,18 +53,11 @@ fn figures(points: &[PointSummary]) -> Vec<Headline> {
     figures
 }
 
-fn sections(
-    run: &Run,
-    records: &[PointRecord],
-    points: &[PointSummary],
-    of_run: &[Finding],
-    shape: &CurveFacts,
-) -> Vec<Section> {
-    let of_points = points.iter().flat_map(|point| &point.findings);
-    let all = run.header.findings.iter().chain(of_run).chain(of_points);
+fn sections(run: &Run, records: &[PointRecord], found: &MatrixResult, findings: Section) -> Vec<Section> {
+    let MatrixResult { points, shape, .. } = found;
     let mut sections: Vec<Section> = fields(points).into_iter().collect();
     sections.extend(alone(points, shape));
-    sections.push(words::findings(all));
+    sections.push(findings);
     sections.extend(distribution::section(&chosen(points, records, shape)));
     sections.extend(timeline::section(run, "IOPS"));
     sections.push(points::section(points, "IOPS"));

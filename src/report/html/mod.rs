@@ -30,21 +30,22 @@ pub use soak::page as of_soak;
 
 /// The page of a run, whichever verb made it.
 #[must_use]
-pub fn of(run: &Run) -> Page {
-    let page = frame(run);
-    match super::result(run) {
-        RunResult::Matrix(found) => matrix::page(run, &found, page),
-        RunResult::Calibration(found) => calibrate::page(run, &found, page),
-        RunResult::Curve(found) if found.points.iter().any(|point| point.sql.is_some()) => sql::page(run, &found, page),
-        RunResult::Curve(found) => curve::page(run, &found, page),
-        RunResult::Layers(found) => layers::page(run, &found, page),
-        RunResult::Soak(found) => soak::page(&run.header, &found),
-        RunResult::Imported(found) => imported::page(run, &found, page),
+pub fn of(run: &Run, result: &RunResult) -> Page {
+    let page = frame(run, result);
+    let findings = words::findings(result.all_findings(&run.header.findings));
+    match result {
+        RunResult::Matrix(found) => matrix::page(run, found, findings, page),
+        RunResult::Calibration(found) => calibrate::page(run, found, findings, page),
+        RunResult::Curve(found) if found.busiest().is_some() => sql::page(run, found, findings, page),
+        RunResult::Curve(found) => curve::page(run, found, findings, page),
+        RunResult::Layers(found) => layers::page(run, found, findings, page),
+        RunResult::Soak(found) => soak::page(&run.header, found),
+        RunResult::Imported(found) => imported::page(run, found, page),
     }
 }
 
 /// What stands above the answer.
-fn frame(run: &Run) -> Page {
+fn frame(run: &Run, result: &RunResult) -> Page {
     let header = &run.header;
     let verb = header.request().verb();
     let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
@@ -52,6 +53,7 @@ fn frame(run: &Run) -> Page {
     Page {
         title: format!("{target}: rigel {verb}, {begun}"),
         heading: format!("rigel {verb} of {target}, {begun}"),
+        conclusion: result.conclusion(header),
         ..Page::default()
     }
 }

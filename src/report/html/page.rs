@@ -2,6 +2,7 @@
 //! looks is decided elsewhere, so every verb's page looks alike.
 
 use crate::analyse::Limits;
+pub use crate::analyse::{Conclusion, Status};
 use crate::model::Finding;
 use serde::Serialize;
 
@@ -13,35 +14,11 @@ pub struct Page {
     /// Above the answer: verb, target, date.
     pub heading: String,
     /// The answer in a sentence, and how good it is.
-    pub answer: Answer,
+    pub conclusion: Conclusion,
     /// Four figures, or about as many, that a reader goes away with.
     pub figures: Vec<Headline>,
     /// What comes below, in this order.
     pub sections: Vec<Section>,
-}
-
-/// The answer in a sentence.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Answer {
-    /// How it is to be taken.
-    pub tone: Tone,
-    /// A sentence or two.
-    pub sentence: String,
-}
-
-/// How something is to be taken. Never told by colour alone.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tone {
-    /// Nothing to object to.
-    Good,
-    /// Neither good nor bad.
-    #[default]
-    Plain,
-    /// To be taken with care.
-    Warning,
-    /// A promise or a bound was not kept, or something failed.
-    Bad,
 }
 
 /// A figure in large type.
@@ -248,7 +225,7 @@ pub struct Mark {
     /// What it is.
     pub label: String,
     /// How it is to be taken.
-    pub tone: Tone,
+    pub tone: Status,
 }
 
 /// A field of coloured cells.

@@ -8,7 +8,7 @@ mod figures;
 mod heat;
 mod unit;
 
-use super::page::{Block, Chart, Headline, Page, Plot, Section, Table, Tone};
+use super::page::{Block, Chart, Headline, Page, Plot, Section, Status, Table};
 use crate::model::{Finding, Severity};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use sha2::{Digest, Sha256};
@@ -83,20 +83,20 @@ fn contents(sections: &[Section]) -> String {
 }
 
 /// What a tone is called, and its sign.
-fn told(tone: Tone) -> (&'static str, &'static str, &'static str) {
+fn told(tone: Status) -> (&'static str, &'static str, &'static str) {
     match tone {
-        Tone::Good => ("good", "✓", "Good"),
-        Tone::Plain => ("plain", "•", "Result"),
-        Tone::Warning => ("warning", "?", "With care"),
-        Tone::Bad => ("bad", "✕", "Problem"),
+        Status::Good => ("good", "✓", "Good"),
+        Status::Plain => ("plain", "•", "Result"),
+        Status::Warning => ("warning", "?", "With care"),
+        Status::Bad => ("bad", "✕", "Problem"),
     }
 }
 
 fn answer(page: &Page) -> String {
-    let (class, sign, word) = told(page.answer.tone);
+    let (class, sign, word) = told(page.conclusion.status);
     let figures: String = page.figures.iter().map(headline).collect();
     let figures = if figures.is_empty() { figures } else { format!("<dl class=\"headlines\">{figures}</dl>\n") };
-    let (first, more) = first_sentence(&page.answer.sentence);
+    let (first, more) = first_sentence(&page.conclusion.sentence);
     let more = if more.is_empty() { String::new() } else { format!("<p class=\"more\">{}</p>\n", escape::prose(more)) };
     format!(
         "<section id=\"answer\" aria-labelledby=\"answer-title\" tabindex=\"-1\">\n\

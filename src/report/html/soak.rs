@@ -1,12 +1,10 @@
 //! The page of a series of rounds: the verdict, the timeline, the calendar, what changed, objectives.
 
-use super::page::{Answer, Axis, Block, Chart, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape};
-use super::page::{Table, Tone, Unit};
+use super::page::{Axis, Block, Chart, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape};
+use super::page::{Status, Table, Unit};
 use super::{setup, words};
-use crate::analyse::{
-    Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, SoakResult, Word,
-};
-use crate::model::{Bytes, Finding, Load, Moment, Request, Severity};
+use crate::analyse::{Breach, DailyPattern, Predictability, Quantity, Round, RoundHost, SeriesFigures, SoakResult};
+use crate::model::{Bytes, Finding, Load, Moment, Request};
 use crate::record::journal::Header;
 use crate::report::soak::{self, middle};
 
@@ -77,36 +75,13 @@ pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     sections.extend(what_changed(found));
     sections.extend(objectives(found));
     let findings: Vec<Finding> = header.findings.iter().chain(&result.findings).cloned().collect();
-    let tone = tone(found, findings.iter().any(|finding| finding.severity != Severity::Note));
     if !findings.is_empty() {
         let lead = "What a reader must know of this run, with what to do about it.".into();
         let blocks = vec![Block::Findings(findings)];
         sections.push(Section { id: "findings".into(), title: "Findings".into(), lead, blocks });
     }
     sections.push(rounds(result));
-    Page {
-        answer: Answer { tone, sentence: found.verdict.clone() },
-        figures: headlines(found),
-        sections,
-        ..Page::default()
-    }
-}
-
-fn tone(found: &Predictability, doubtful: bool) -> Tone {
-    let missed = found.objectives.iter().any(|result| result.met == Some(false));
-    let not_done = found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
-    let measured = found.rate.as_ref().is_some_and(|rate| rate.least.value > 0.0);
-    let only_late = found.troubles.is_empty() || not_done && measured;
-    if missed || !only_late {
-        return Tone::Bad;
-    }
-    match found.word {
-        Word::Slowed => Tone::Bad,
-        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Tone::Warning,
-        Word::Steady | Word::Daily | Word::TooFew if doubtful => Tone::Warning,
-        Word::Steady | Word::Daily => Tone::Good,
-        Word::TooFew => Tone::Plain,
-    }
+    Page { conclusion: result.conclusion(header), figures: headlines(found), sections, ..Page::default() }
 }
 
 /// A moment on the axis of local time. All are by the clock of the first: an hour that the clock on the wall shows
@@ -316,7 +291,7 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
             Unit::PerSecond => {
                 lines.marks.extend(found.episodes.iter().map(|slow| {
                     let end = wall(slow.end.unwrap_or(slow.last_slow));
-                    upright(wall(slow.begin), Some(end), "slowdown".into(), Tone::Bad)
+                    upright(wall(slow.begin), Some(end), "slowdown".into(), Status::Bad)
                 }));
             }
             Unit::Microseconds => {
@@ -325,7 +300,7 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
                     longest(&result.breaches).into_iter().map(move |breach| (breach, label.clone()))
                 });
                 lines.marks.extend(
-                    breaches.map(|(one, label)| upright(wall(one.begin), Some(wall(one.end)), label, Tone::Bad)),
+                    breaches.map(|(one, label)| upright(wall(one.begin), Some(wall(one.end)), label, Status::Bad)),
                 );
             }
             _ => continue,
@@ -334,7 +309,7 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
         let here = found.changes.iter().filter(|change| unit_of(change.of) == lines.y.unit);
         lines.marks.extend(here.map(|change| {
             let label = format!("{} {:+.1} %", change.of.name(), (change.factor - 1.0) * 100.0);
-            upright(wall(change.at), None, label, Tone::Warning)
+            upright(wall(change.at), None, label, Status::Warning)
         }));
     }
 }
@@ -631,21 +606,6 @@ mod tests {
         assert!(median.value.starts_with(value) && median.interval.starts_with(&interval), "{median:?}");
         let said = soak::rounds(&result.found);
         assert!(said.contains("19940 planned rounds are not there\n"), "{said}");
-    }
-
-    #[test]
-    fn what_broke_or_is_in_warning_is_no_good_news() {
-        let tone_of = |change: &dyn Fn(&mut Round), warning: bool| {
-            let mut rounds = rounds(60);
-            change(&mut rounds[7]);
-            let found = predictability(&rounds, &PredictabilityTerms::default());
-            tone(&found, warning)
-        };
-        assert_eq!(tone_of(&|_| (), false), Tone::Good);
-        assert_eq!(tone_of(&|_| (), true), Tone::Warning);
-        assert_eq!(tone_of(&|round| round.end = RoundEnd::Broken("gone".into()), false), Tone::Bad);
-        assert_eq!(tone_of(&|round| round.failed = 3, false), Tone::Bad);
-        assert_eq!(tone_of(&|round| round.rate = Some(0.0), false), Tone::Bad);
     }
 
     #[test]

@@ -1,72 +1,21 @@
 //! What the page of a database's sessions says.
 
-use super::curve::{self, Words};
-use super::page::{Answer, Block, Headline, Page, Section, Table};
+use super::curve;
+use super::page::{Block, Headline, Page, Section, Table};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::sql::{Figure, ServerFigures, SqlSummary};
-use crate::analyse::{CurveResult, PointSummary};
+use crate::analyse::{CurveResult, Naming, PointSummary};
 use crate::model::Step;
 use crate::record::journal::Run;
 use crate::report::curve::workload_of;
-use std::fmt::Write;
 
-/// What operations of a database's sessions are called.
-const SESSIONS: Words = Words { rate: "op/s", one: "operations", place: "sessions" };
 /// Events that a table of a point names.
 const EVENTS_MAX: usize = 8;
 
 /// The page, with what stands above it; `page` as it is where no point tells of sessions.
-pub(super) fn page(run: &Run, found: &CurveResult, page: Page) -> Page {
-    let Some((index, point, sql)) = busiest(found) else { return page };
-    Page {
-        answer: answer(run, found, point, sql),
-        figures: figures(found, index, point, sql),
-        sections: sections(run, found),
-        ..page
-    }
-}
-
-/// The point that did the most, and which one of the report it is.
-fn busiest(found: &CurveResult) -> Option<(usize, &PointSummary, &SqlSummary)> {
-    let with = found.points.iter().enumerate().filter_map(|(index, point)| Some((index, point, point.sql.as_deref()?)));
-    with.max_by(|one, other| one.2.operations_per_s.total_cmp(&other.2.operations_per_s))
-}
-
-fn answer(run: &Run, found: &CurveResult, point: &PointSummary, sql: &SqlSummary) -> Answer {
-    let mut text = format!("{} sessions visit {} blocks a second", sql.sessions, words::count(sql.visited.per_s));
-    let server = sql.server.as_ref();
-    if let Some(physical) = server.and_then(|server| server.physical) {
-        let _ = write!(text, ", {} of them read past the buffer cache", words::count(physical.per_s));
-    }
-    if let Some(latency) = point.classes.first().and_then(|class| class.latency) {
-        let (p50, p99) = (words::time(latency.p50_us), words::time(latency.p99_us));
-        let _ =
-            write!(text, "; an operation takes {p50}, p99 {p99}, and a block {} of it", words::time(sql.block_mean_us));
-    }
-    let _ = write!(text, ".{}", spent(sql));
-    if let Some(share) = server.and_then(|server| server.page_cache_share).filter(|share| *share > 0.01) {
-        let _ = write!(text, " The page cache served {} of what was read, and not storage.", words::percent(share));
-    }
-    curve::answer(run, found, SESSIONS, &text)
-}
-
-/// Where the sessions' time went: the first event, and how much was CPU.
-fn spent(sql: &SqlSummary) -> String {
-    let waited = sql.waits.iter().find(|wait| wait.event != "CPU");
-    let cpu = sql.waits.iter().find(|wait| wait.event == "CPU");
-    match (waited, cpu) {
-        (Some(wait), Some(cpu)) => format!(
-            " The sessions spend {} of their time in {} and {} on the CPU.",
-            words::percent(wait.share),
-            wait.event,
-            words::percent(cpu.share)
-        ),
-        (Some(wait), None) => {
-            format!(" The sessions spend {} of their time in {}.", words::percent(wait.share), wait.event)
-        }
-        (None, Some(_)) => " The sessions were never seen waiting: the CPU is what they are short of.".into(),
-        (None, None) => String::new(),
-    }
+pub(super) fn page(run: &Run, found: &CurveResult, findings: Section, page: Page) -> Page {
+    let Some((index, point, sql)) = found.busiest() else { return page };
+    Page { figures: figures(found, index, point, sql), sections: sections(run, found, findings), ..page }
 }
 
 fn figures(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSummary) -> Vec<Headline> {
@@ -100,15 +49,13 @@ fn figures(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSum
     figures
 }
 
-fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
-    let of_points = found.points.iter().flat_map(|point| &point.findings);
-    let all = run.header.findings.iter().chain(&found.findings).chain(of_points);
+fn sections(run: &Run, found: &CurveResult, findings: Section) -> Vec<Section> {
     let mut sections = Vec::new();
     if found.points.len() > 1 {
-        sections.push(curve::drawn(run, found, SESSIONS));
+        sections.push(curve::drawn(run, found));
     }
-    sections.extend([words::findings(all), database(found)]);
-    sections.extend(timeline::section(run, SESSIONS.rate));
+    sections.extend([findings, database(found)]);
+    sections.extend(timeline::section(run, Naming::SESSIONS.rate));
     let records = run.latest();
     let chosen = if records.len() == 1 {
         records.iter().map(|record| (record.coordinates.to_string(), record)).collect()
@@ -116,7 +63,7 @@ fn sections(run: &Run, found: &CurveResult) -> Vec<Section> {
         curve::chosen(found, &records)
     };
     sections.extend(distribution::section(&chosen));
-    sections.push(points::section(&found.points, SESSIONS.rate));
+    sections.push(points::section(&found.points, Naming::SESSIONS.rate));
     sections.push(setup::section(&run.header, &workload_of(run)));
     sections
 }
@@ -128,7 +75,7 @@ fn database(found: &CurveResult) -> Section {
     if several {
         blocks.push(Block::Table(loads(&found.points)));
     }
-    if let Some((_, point, sql)) = busiest(found) {
+    if let Some((_, point, sql)) = found.busiest() {
         let at = if several { format!(", {}", point.coordinates()) } else { String::new() };
         let tables = [costs(sql, &at), waits(sql, &at)];
         let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);

@@ -1,6 +1,6 @@
 //! Latency against throughput, and throughput against depth, as charts.
 
-use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Tone, Unit};
+use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
 use super::words;
 use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
 use crate::model::{Bound, Step};
@@ -185,15 +185,15 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
         shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
     {
         let label = format!("cap, {}", words::count(cap.throughput));
-        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Tone::Warning, ..Mark::default() });
+        marks.push(Mark { at: cap.throughput, upright: true, label, tone: Status::Warning, ..Mark::default() });
     }
     if let Some(bound) = bound {
         let at = bound.latency.as_micros_f64();
-        marks.push(Mark { at, label: format!("bound {bound}"), tone: Tone::Bad, ..Mark::default() });
+        marks.push(Mark { at, label: format!("bound {bound}"), tone: Status::Bad, ..Mark::default() });
     }
     if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
         let label = if bound.is_some() { "greatest rate within the bound" } else { "greatest rate that was met" };
-        marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Tone::Good, ..Mark::default() });
+        marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Status::Good, ..Mark::default() });
     }
     marks
 }

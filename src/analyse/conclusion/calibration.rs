@@ -1,0 +1,71 @@
+//! The conclusion of a calibration.
+
+use super::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
+use crate::analyse::calibration::Calibration;
+use crate::analyse::quantity::{count, size, time};
+use crate::model::{Request, Step};
+use crate::record::journal::Header;
+use std::fmt::Write;
+
+pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
+    let mut text = String::new();
+    if let Some(low) = found.low_load {
+        let _ = write!(
+            text,
+            "A session that reads block after block gets {} reads of {} per second, half of them within {}{}",
+            count(low.iops.value),
+            size(low.io_bytes),
+            time(low.p50_us.value),
+            at_most(found)
+        );
+    }
+    if let (Some(at), Some(rate)) = (found.sustained.kept, found.sustained.kept_rate) {
+        let _ = write!(
+            text,
+            " Within {} it serves {} per second that arrive at random times, p99 {}.",
+            bound_in_words(&found.bound),
+            count(rate as f64),
+            time(at.p99_us.value)
+        );
+    }
+    if text.is_empty() {
+        text.push_str("The run measured too little to say what this storage can do.");
+    }
+    // No promise is broken where nobody asked for the bound: it is the default of Oracle's procedure.
+    let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
+    let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.curve)
+        .into_iter()
+        .chain(sentence_of("tail", &found.findings))
+        .chain(kept_none(found).filter(|_| !asked))
+        .collect();
+    let objections = Objections {
+        caution: (!cautions.is_empty()).then(|| cautions.join(" ")),
+        failure: failures(&found.points).or_else(|| kept_none(found).filter(|_| asked)),
+    };
+    objections.conclude(text.trim_start(), &warnings(header, &found.findings, &found.points))
+}
+
+fn at_most(found: &Calibration) -> String {
+    match (found.maximum, found.at_knee.filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above))) {
+        (_, Some(knee)) if knee.depth == 1 => "; more at a time only wait longer.".into(),
+        (_, Some(knee)) => {
+            format!("; {} at a time get {}, and more only wait longer.", knee.depth, count(knee.iops.value))
+        }
+        (Some(most), _) => {
+            format!("; {} at a time get {}, and it still rose there.", most.depth, count(most.iops.value))
+        }
+        _ => ".".into(),
+    }
+}
+
+/// `20ms@p99` as `20ms at p99`: the reader finds the bound's own words in the command.
+fn bound_in_words(bound: &str) -> String {
+    bound.replace('@', " at ")
+}
+
+/// That no offered rate kept the bound, if rates were offered.
+fn kept_none(found: &Calibration) -> Option<String> {
+    let rates = || found.points.iter().any(|point| matches!(point.step, Step::Rate(_)));
+    (found.sustained.kept.is_none() && rates())
+        .then(|| format!("No offered rate kept the bound of {}.", bound_in_words(&found.bound)))
+}

@@ -1,0 +1,79 @@
+//! The conclusion of a matrix of small and large I/O.
+
+use super::{Conclusion, Objections, failures, throttle, warnings};
+use crate::analyse::matrix::MatrixResult;
+use crate::analyse::quantity::{count, size, time};
+use crate::record::End;
+use crate::record::journal::Header;
+use std::fmt::Write;
+
+/// Below this share of what small I/O does alone, large I/O beside has a cost.
+const CLEARLY_LESS: f64 = 0.95;
+
+pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
+    let mut parts = Vec::new();
+    if let Some(most) = found.most("small") {
+        parts.push(format!(
+            "at most {} small I/Os of {} per second, with {} outstanding{}",
+            count(most.class.iops),
+            size(most.class.io_bytes),
+            most.point.small,
+            with_others(most.point.large, "large")
+        ));
+    }
+    if let Some(most) = found.most("large") {
+        parts.push(format!(
+            "at most {} MBPS of large I/O of {}, with {} outstanding{}",
+            count(most.class.mib_per_s),
+            size(most.class.io_bytes),
+            most.point.large,
+            with_others(most.point.small, "small")
+        ));
+    }
+    let mut text = if parts.is_empty() {
+        "No complete data point has done an I/O, so there is no maximum.".to_string()
+    } else {
+        format!("It gives {}.", parts.join("; "))
+    };
+    if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
+        let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
+        let _ = write!(text, " A small I/O takes at least {mean} on average, p99 {p99}.");
+    }
+    text.push_str(&cost_of_large(found).unwrap_or_default());
+    let planned = header.points.len();
+    let failure = failures(&found.points).or_else(|| {
+        let complete = found.points.iter().filter(|point| point.end == End::Complete).count();
+        (complete < planned).then(|| format!("{} of {planned} data points are not complete.", planned - complete))
+    });
+    let caution = throttle(&found.findings, &found.points, &found.shape);
+    Objections { caution, failure }.conclude(&text, &warnings(header, &found.findings, &found.points))
+}
+
+/// What ran beside; empty if nothing did.
+fn with_others(number: u32, kind: &str) -> String {
+    if number == 0 { String::new() } else { format!(" beside {number} {kind}") }
+}
+
+/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the
+/// maximum of large ones.
+fn cost_of_large(found: &MatrixResult) -> Option<String> {
+    let most_large = found.points.iter().filter(|point| point.small > 0).map(|point| point.large).max()?;
+    let at = |small: u32, large: u32| {
+        let mut cells = found.cells("small").filter(|cell| (cell.point.small, cell.point.large) == (small, large));
+        cells.next().map(|cell| cell.class)
+    };
+    let small =
+        found.cells("small").filter(|cell| cell.point.large == most_large).map(|cell| cell.point.small).max()?;
+    let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
+    let plural = |number: u32| if number == 1 { "" } else { "s" };
+    (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
+        format!(
+            " Beside {most_large} large I/O{}, {small} small one{} get{} {} per second instead of {}.",
+            plural(most_large),
+            plural(small),
+            if small == 1 { "s" } else { "" },
+            count(beside.iops),
+            count(alone.iops)
+        )
+    })
+}

@@ -1,0 +1,154 @@
+//! The conclusion of a run: the answer in a sentence or two, and how good it is.
+//!
+//! Goes in: what a run found. Comes out: a [`Conclusion`], which text, JSON and page show alike.
+
+mod calibration;
+mod curve;
+mod imported;
+mod layers;
+mod matrix;
+mod soak;
+
+use super::calibration::CurveFacts;
+use super::quantity;
+use super::result::RunResult;
+use super::run_checks::is_throttled;
+use super::summary::PointSummary;
+use crate::model::{Finding, Severity};
+use crate::record::journal::Header;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The answer of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Conclusion {
+    /// How good it is.
+    pub status: Status,
+    /// A sentence or two.
+    pub sentence: String,
+}
+
+/// How good something is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// No objection.
+    Good,
+    /// Neither good nor bad.
+    #[default]
+    Plain,
+    /// There are warnings.
+    Warning,
+    /// A bound was not kept, or something failed.
+    Bad,
+}
+
+impl RunResult {
+    /// The conclusion of a run that began with `header`.
+    #[must_use]
+    pub fn conclusion(&self, header: &Header) -> Conclusion {
+        match self {
+            Self::Matrix(found) => matrix::conclusion(header, found),
+            Self::Calibration(found) => calibration::conclusion(header, found),
+            Self::Curve(found) => curve::conclusion(header, found),
+            Self::Layers(found) => layers::conclusion(header, found),
+            Self::Soak(found) => found.conclusion(header),
+            Self::Imported(found) => imported::conclusion(header, found),
+        }
+    }
+}
+
+/// What a conclusion is made of, besides what was found.
+#[derive(Default)]
+struct Objections {
+    /// A property of the storage that the reader must know: a throttle, a long tail.
+    caution: Option<String>,
+    /// A bound that was not kept, or operations that failed.
+    failure: Option<String>,
+}
+
+impl Objections {
+    /// The conclusion: `found`, then the objections, then the first of the warnings, which come in the order in which
+    /// they matter.
+    fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
+        let mut sentence = found.to_string();
+        for objection in [&self.caution, &self.failure].into_iter().flatten() {
+            let _ = write!(sentence, " {objection}");
+        }
+        let mut kinds: Vec<&Finding> = Vec::new();
+        for finding in warnings {
+            if kinds.iter().all(|known| known.name != finding.name) {
+                kinds.push(finding);
+            }
+        }
+        let more = match kinds.len() {
+            0 | 1 => String::new(),
+            2 => " There is one more warning.".into(),
+            kinds => format!(" There are {} more warnings.", kinds - 1),
+        };
+        let objected = self.caution.is_some() || self.failure.is_some();
+        match kinds.first() {
+            Some(first) => {
+                let same = warnings.iter().filter(|finding| finding.name == first.name).count() - 1;
+                let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
+                let _ = write!(sentence, " Warning: {}{others}.{more}", first.what.trim_end_matches('.'));
+            }
+            None if !objected => sentence.push_str(" No check of the run objects to these figures."),
+            None => {}
+        }
+        let status = match (&self.failure, kinds.is_empty() && self.caution.is_none()) {
+            (Some(_), _) => Status::Bad,
+            (None, false) => Status::Warning,
+            (None, true) => Status::Good,
+        };
+        Conclusion { status, sentence }
+    }
+}
+
+/// The warnings that a conclusion names: first those of the run as a whole, then those of its points, then those of the
+/// checks before the run. Failed operations have a sentence of their own.
+fn warnings<'a>(header: &'a Header, of_run: &'a [Finding], points: &'a [PointSummary]) -> Vec<&'a Finding> {
+    let of_points = points.iter().flat_map(|point| &point.findings);
+    let all = of_run.iter().chain(of_points).chain(&header.findings);
+    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
+}
+
+/// The finding `cap`, if it is a limit that makes operations wait. A device that is busy in every part is normal.
+fn throttle(findings: &[Finding], points: &[PointSummary], shape: &CurveFacts) -> Option<String> {
+    if is_throttled(points, shape) { sentence_of("cap", findings) } else { None }
+}
+
+/// The finding of this name as a sentence.
+fn sentence_of(name: &str, findings: &[Finding]) -> Option<String> {
+    let finding = findings.iter().find(|finding| finding.name == name)?;
+    Some(format!("{}.", quantity::capital(&finding.what)))
+}
+
+/// That I/Os failed, if some did.
+fn failures(points: &[PointSummary]) -> Option<String> {
+    let failed = points.iter().flat_map(|point| &point.findings).find(|finding| finding.name == "failures")?;
+    Some(format!("I/Os failed: {}.", failed.what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conclusion_names_what_a_reader_must_know() {
+        let warning = Finding::warning("d", "a warning", "a hint");
+        let none = Objections::default();
+        assert_eq!(none.conclude("It is.", &[]).status, Status::Good);
+        let found = none.conclude("It is.", &[&warning, &warning]);
+        assert_eq!(
+            (found.status, found.sentence.as_str()),
+            (Status::Warning, "It is. Warning: a warning, and 1 more of this kind.")
+        );
+        let other = Finding::warning("e", "another", "a hint");
+        assert!(none.conclude("It is.", &[&warning, &other]).sentence.ends_with("There is one more warning."));
+        let caution = Objections { caution: Some("Mind it.".into()), failure: None };
+        assert_eq!(caution.conclude("It is.", &[]).status, Status::Warning);
+        let failure = Objections { caution: None, failure: Some("It broke.".into()) };
+        assert_eq!(failure.conclude("It is.", &[&warning]).status, Status::Bad);
+    }
+}

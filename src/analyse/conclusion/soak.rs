@@ -1,0 +1,81 @@
+//! The conclusion of a series of rounds: its verdict, and how good that is.
+
+use super::{Conclusion, Status};
+use crate::analyse::predictability::{Predictability, Word};
+use crate::analyse::soak::SoakResult;
+use crate::model::Severity;
+use crate::record::journal::Header;
+
+impl SoakResult {
+    /// The conclusion of a series that began with `header`.
+    #[must_use]
+    pub fn conclusion(&self, header: &Header) -> Conclusion {
+        let mut findings = header.findings.iter().chain(&self.findings);
+        let has_warnings = findings.any(|finding| finding.severity != Severity::Note);
+        Conclusion { status: status(&self.found, has_warnings), sentence: self.found.verdict.clone() }
+    }
+}
+
+fn status(found: &Predictability, has_warnings: bool) -> Status {
+    let missed = found.objectives.iter().any(|result| result.met == Some(false));
+    let not_done = found.rounds.missing > 0 && found.rounds.broken == 0 && found.rounds.failed_operations == 0;
+    let measured = found.rate.as_ref().is_some_and(|rate| rate.least.value > 0.0);
+    let only_late = found.troubles.is_empty() || not_done && measured;
+    if missed || !only_late {
+        return Status::Bad;
+    }
+    match found.word {
+        Word::Slowed => Status::Bad,
+        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Status::Warning,
+        Word::Steady | Word::Daily | Word::TooFew if has_warnings => Status::Warning,
+        Word::Steady | Word::Daily => Status::Good,
+        Word::TooFew => Status::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::predictability::{PredictabilityTerms, predictability};
+    use crate::analyse::rounds::{Round, RoundEnd};
+    use crate::model::Moment;
+
+    fn rounds(n: u32) -> Vec<Round> {
+        let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
+        let one = |at: u32| {
+            let rate = 12_000.0 + f64::from(at * 7919 % 101);
+            Round {
+                number: at + 1,
+                begin: begin.plus_seconds(i64::from(at) * 300),
+                seconds: 300.0,
+                done: rate * 300.0,
+                failed: 0,
+                asked: None,
+                rate: Some(rate),
+                mean_us: None,
+                p50_us: None,
+                p99_us: None,
+                max_us: None,
+                end: RoundEnd::Whole,
+                kept: Vec::new(),
+                host: None,
+            }
+        };
+        (0..n).map(one).collect()
+    }
+
+    #[test]
+    fn a_broken_round_or_a_warning_is_no_good_news() {
+        let status_of = |change: &dyn Fn(&mut Round), warning: bool| {
+            let mut rounds = rounds(60);
+            change(&mut rounds[7]);
+            let found = predictability(&rounds, &PredictabilityTerms::default());
+            status(&found, warning)
+        };
+        assert_eq!(status_of(&|_| (), false), Status::Good);
+        assert_eq!(status_of(&|_| (), true), Status::Warning);
+        assert_eq!(status_of(&|round| round.end = RoundEnd::Broken("gone".into()), false), Status::Bad);
+        assert_eq!(status_of(&|round| round.failed = 3, false), Status::Bad);
+        assert_eq!(status_of(&|round| round.rate = Some(0.0), false), Status::Bad);
+    }
+}
