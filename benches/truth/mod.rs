@@ -260,7 +260,7 @@ fn calibrations(group: &Group, file: &std::path::Path) -> Result<(), Missing> {
         group.cap(&device.0, CAP)?;
         let engine = engine("uring", std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 256);
         let request = CalibrateRequest { point_most: Nanos::from_secs(20), ..CalibrateRequest::DEFAULT };
-        let found = common::calibrate(engine.as_ref(), &request, 5, |point| point.coordinates.step == Step::Depth);
+        let found = common::calibrate(engine.as_ref(), &request, 5, |point| point.coordinates.step() == Step::Depth);
         Ok((found.maximum.map_or(f64::NAN, |maximum| maximum.iops.value), found.curve.cap.is_some()))
     };
     let found: Vec<(f64, bool)> = std::thread::scope(|scope| {

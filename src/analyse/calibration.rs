@@ -8,7 +8,7 @@ use super::knee::{Cap, Knee, Loaded, cap, knee};
 use super::run_checks::{self, CacheTest};
 use super::summary::{ClassSummary, PointSummary, summarise_within};
 use super::usl::{Usl, usl};
-use crate::model::{Bound, Finding, Ratio, Step};
+use crate::model::{Bound, Coordinates, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ impl AtLoad {
         let iops = class.rate();
         Some(Self {
             // A stream beside this one may be deeper.
-            depth: if class.outstanding > 0 { class.outstanding } else { point.small.max(point.large) },
+            depth: if class.outstanding > 0 { class.outstanding } else { point.coordinates.outstanding() },
             io_bytes: class.io_bytes,
             iops,
             mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
@@ -148,16 +148,16 @@ pub struct Calibration {
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
     let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, Some(bound))).collect();
     let of = |step: Step| {
-        let chosen = points.iter().filter(move |point| point.step == step);
+        let chosen = points.iter().filter(move |point| point.step() == step);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = |step| of(step).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
     let at = |found: Option<(&PointSummary, &ClassSummary)>| found.and_then(|(point, class)| AtLoad::of(point, class));
-    let shallow = |step| of(step).find(|(point, _)| point.small.max(point.large) == 1);
+    let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
     let curve = curve_facts(of(Step::Depth).map(|(_, class)| class), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
-    let log_writes = points.iter().filter_map(|point| match point.step {
-        Step::Log(bytes) => Some(LogWrites { bytes, at: AtLoad::of(point, point.classes.first()?)? }),
+    let log_writes = points.iter().filter_map(|point| match point.coordinates {
+        Coordinates::Log { bytes } => Some(LogWrites { bytes, at: AtLoad::of(point, point.classes.first()?)? }),
         _ => None,
     });
     let cache = CacheTest::of(records, &points);
@@ -193,13 +193,13 @@ fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
 /// What was offered and met, and what was not, in the first class of these points.
 pub(super) fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = || {
-        points.iter().filter_map(|point| match (point.step, point.classes.first()) {
-            (Step::Rate(rate), Some(class)) => Some((rate, point, class)),
+        points.iter().filter_map(|point| match (point.coordinates.rate(), point.classes.first()) {
+            (Some(rate), Some(class)) => Some((rate, point, class)),
             _ => None,
         })
     };
     let best = rates().filter(|(.., class)| class.sustained()).max_by_key(|(rate, ..)| *rate);
-    let kept_depths = points.iter().filter(|point| point.step == Step::Depth).filter_map(|point| {
+    let kept_depths = points.iter().filter(|point| point.step() == Step::Depth).filter_map(|point| {
         let class = point.classes.first()?;
         class.within.is_some_and(|within| within.kept).then_some((point, class))
     });

@@ -16,7 +16,7 @@ use super::difference::{Change, Figure, Judgement, holm};
 use super::over_time::OverTime;
 use super::statistics::{CONFIDENCE, Interval};
 use super::summary::{ClassSummary, PointSummary};
-use crate::model::{Bytes, Ratio, Step};
+use crate::model::{Bytes, Coordinates, Ratio, Step};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -227,20 +227,20 @@ impl Subject<'_> {
 
     /// Small random I/O in a closed loop, of which the curve is made; in a matrix, without large I/O beside.
     fn small(&self) -> impl Iterator<Item = Found<'_>> {
-        self.of(|point| point.step == Step::Depth || point.step == Step::Cell && point.large == 0)
+        self.of(|point| depth_alone(point).is_some())
     }
 
     fn small_at(&self, depth: u32) -> Option<Found<'_>> {
-        self.small().find(|(point, _)| point.small == depth)
+        self.small().find(|(point, _)| depth_alone(point) == Some(depth))
     }
 
     fn large(&self) -> impl Iterator<Item = Found<'_>> {
-        self.of(|point| point.step == Step::Large || point.step == Step::Cell && point.small == 0)
+        self.of(|point| point.step() == Step::Large || point.coordinates.large_alone().is_some())
     }
 
     fn knee(&self) -> Option<u32> {
         let knee = curve_facts(self.small().map(|(_, class)| class), self.tolerance).knee?;
-        let depths = self.small().map(|(point, _)| point.small);
+        let depths = self.small().filter_map(|(point, _)| depth_alone(point));
         depths.into_iter().find(|depth| (f64::from(*depth) - knee.load).abs() < 0.5)
     }
 
@@ -360,7 +360,7 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
             row(subjects, name, Unit::Microseconds, tail != Tail::P999, Scope::Small, of)
         })
     };
-    let step = |step: Step| move |point: &PointSummary| point.step == step;
+    let step = |step: Step| move |point: &PointSummary| point.step() == step;
     let mut rows = vec![
         rate("max IOPS", &|subject| iops(greatest(subject.small())?)),
         mb("max MB/s", &|subject| mb_per_s(greatest(subject.large())?)),
@@ -375,12 +375,13 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     }));
     rows.push(sustained(subjects));
     rows.push(rate("writes, IOPS", &|subject| iops(greatest(subject.of(step(Step::Write)))?)));
-    let mut sizes: Vec<u32> = baseline.points.iter().filter_map(|point| log_size(point.step)).collect();
+    let mut sizes: Vec<u32> = baseline.points.iter().filter_map(|point| log_size(point.coordinates)).collect();
     sizes.sort_unstable();
     for size in sizes {
         let name = format!("log writes of {}, /s", Bytes(size.into()));
         // Their size is in their name.
-        let mut row = rate(&name, &|subject| iops(subject.of(step(Step::Log(size))).next()?));
+        let mut row =
+            rate(&name, &|subject| iops(subject.of(|point| log_size(point.coordinates) == Some(size)).next()?));
         row.scope = Scope::Log;
         rows.push(row);
     }
@@ -394,14 +395,19 @@ fn knee_in_common(subjects: &[Subject]) -> Option<(String, u32)> {
     let (baseline, others) = subjects.split_first()?;
     let knee = baseline.knee()?;
     let in_common = |depth: &u32| others.iter().all(|other| other.small_at(*depth).is_some());
-    let depths = baseline.small().map(|(point, _)| point.small);
+    let depths = baseline.small().filter_map(|(point, _)| depth_alone(point));
     let depth = depths.filter(|depth| *depth >= knee.max(2)).filter(in_common).min()?;
     let place = if depth == knee { format!("at knee depth {depth}") } else { format!("at depth {depth} near knee") };
     Some((place, depth))
 }
 
-fn log_size(step: Step) -> Option<u32> {
-    if let Step::Log(bytes) = step { Some(bytes) } else { None }
+fn log_size(coordinates: Coordinates) -> Option<u32> {
+    if let Coordinates::Log { bytes } = coordinates { Some(bytes) } else { None }
+}
+
+/// The depth of small random I/O in a closed loop; of a matrix, without large I/O beside.
+fn depth_alone(point: &PointSummary) -> Option<u32> {
+    point.coordinates.depth().or(point.coordinates.small_alone())
 }
 
 /// What the search between two rates finds has no error that is known: chance at the edge of the bound moves it, and
@@ -423,9 +429,11 @@ pub const BOUND: &str = "bound on latency";
 /// The loads that the run at `run` has in common with the baseline, in their order. A pass over one part of the volume
 /// is none: it tells a cache from a device. Where `conditions` say that the work was another, there is none either.
 fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> Vec<LoadChange> {
-    let mut points: Vec<&PointSummary> =
-        subjects[0].points.iter().filter(|point| !matches!(point.step, Step::Pass(_))).collect();
-    points.sort_by_key(|point| (point.step, point.large, point.small));
+    let mut points: Vec<&PointSummary> = subjects[0].points.iter().filter(|point| point.step() != Step::Pass).collect();
+    points.sort_by_key(|point| {
+        let (small, large) = point.coordinates.small_and_large();
+        (point.step(), point.coordinates.rate(), large, small, point.coordinates)
+    });
     let mut found = Vec::new();
     for before in points {
         let either_imported = subjects[0].imported.is_some() || subjects[run].imported.is_some();
@@ -447,7 +455,7 @@ fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> V
             };
             found.push(LoadChange {
                 run,
-                load: before.coordinates().to_string(),
+                load: before.coordinates.to_string(),
                 class: one.name.clone(),
                 iops: change(&iops, true),
                 p50: change(&|found| Tail::P50.of(found), false),
@@ -460,8 +468,12 @@ fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> V
 
 /// The same load. Other tools have another most in flight at an offered rate: met, it is the same load all the same.
 fn is_same_load(one: &PointSummary, other: &PointSummary, either_imported: bool) -> bool {
-    let is_rate = matches!(one.step, Step::Rate(_)) && one.step == other.step && one.large == other.large;
-    one.coordinates() == other.coordinates() || either_imported && is_rate
+    let offered = |point: &PointSummary| match point.coordinates {
+        Coordinates::Rate { rate_per_s, large_beside, .. } => Some((rate_per_s, large_beside)),
+        _ => None,
+    };
+    let is_same_rate = || offered(one).is_some() && offered(one) == offered(other);
+    one.coordinates == other.coordinates || either_imported && is_same_rate()
 }
 
 // ---- the verdict ----

@@ -86,7 +86,7 @@ pub struct SchedulingDelay {
 pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
     let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, bound)).collect();
     let closed = || {
-        let chosen = points.iter().filter(|point| point.step == Step::Depth);
+        let chosen = points.iter().filter(|point| point.step() == Step::Depth);
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
@@ -103,7 +103,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
 }
 
 fn delay(point: &PointSummary) -> Option<SchedulingDelay> {
-    let Step::Rate(rate) = point.step else { return None };
+    let rate = point.coordinates.rate()?;
     let delay = point.classes.first().and_then(|class: &ClassSummary| class.scheduling_delay)?;
     Some(SchedulingDelay { rate, p99_us: delay.p99_us })
 }

@@ -271,17 +271,13 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
     match point.load {
         ToldLoad::Cell { small, large } => Some(Coordinates::cell(small, large)),
         ToldLoad::Open { rate, in_flight } if is_curve || is_small_read => {
-            Some(Coordinates { small: in_flight, large: 0, step: Step::Rate(rate) })
+            Some(Coordinates::Rate { rate_per_s: rate, in_flight_max: in_flight, large_beside: 0 })
         }
-        ToldLoad::Closed { depth } if is_curve || is_small_read => {
-            Some(Coordinates { small: depth, large: 0, step: Step::Depth })
-        }
+        ToldLoad::Closed { depth } if is_curve || is_small_read => Some(Coordinates::at_depth(depth)),
         ToldLoad::Closed { depth } => match kind {
-            (true, Some("uniform"), Some(0.0)) => Some(Coordinates { small: 0, large: depth, step: Step::Large }),
-            (true, Some("sequential"), Some(0.0)) if depth == 1 => {
-                Some(Coordinates { small: 0, large: 1, step: Step::Stream })
-            }
-            (false, Some("uniform"), Some(100.0)) => Some(Coordinates { small: depth, large: 0, step: Step::Write }),
+            (true, Some("uniform"), Some(0.0)) => Some(Coordinates::Large { depth }),
+            (true, Some("sequential"), Some(0.0)) if depth == 1 => Some(Coordinates::Stream),
+            (false, Some("uniform"), Some(100.0)) => Some(Coordinates::Write { depth }),
             _ => None,
         },
         ToldLoad::Open { .. } | ToldLoad::Other(_) => None,
@@ -299,7 +295,7 @@ pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
         for (point, place) in points.iter().zip(places(points)) {
             let Some(place) = place else { continue };
             let name =
-                |flow: &Flow| if is_curve && !place.step.is_cell() { "small".into() } else { flow.class.clone() };
+                |flow: &Flow| if is_curve && place.step() != Step::Cell { "small".into() } else { flow.class.clone() };
             let classes = classes(point).iter().map(|flow| class(name(flow), point, flow)).collect();
             found.push(summary(point, place, classes));
         }
@@ -309,9 +305,7 @@ pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
 
 fn summary(point: &LoadPoint, place: Coordinates, classes: Vec<ClassSummary>) -> PointSummary {
     PointSummary {
-        small: place.small,
-        large: place.large,
-        step: place.step,
+        coordinates: place,
         end: End::Complete,
         started: point.began.map_or_else(String::new, |began| began.to_string()),
         warm_up_s: 0.0,

@@ -7,7 +7,7 @@
 use super::confidence::Estimate;
 use super::statistics::Limits;
 use super::summary::{PointSummary, latency, summarise};
-use crate::model::{Finding, Layer, Step};
+use crate::model::{Coordinates, Finding, Layer};
 use crate::record::{End, Latencies, PointRecord};
 use serde::Serialize;
 
@@ -134,7 +134,7 @@ const PAIRS: [(Layer, Layer); 5] = [
 #[must_use]
 pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-    let mut sessions: Vec<u32> = points.iter().map(|point| point.small).collect();
+    let mut sessions: Vec<u32> = points.iter().map(|point| point.coordinates.outstanding()).collect();
     sessions.sort_unstable();
     sessions.dedup();
     let rounds: Vec<Round> =
@@ -162,7 +162,7 @@ struct Round {
 impl Round {
     /// None of a point that is no layer, or in which nothing was done.
     fn of(record: &PointRecord, point: &PointSummary) -> Option<Self> {
-        let Step::Layer(layer, _) = point.step else { return None };
+        let Coordinates::Layer { layer, .. } = point.coordinates else { return None };
         let (stream, class) = (record.streams.first()?, point.classes.first()?);
         let total = stream.total();
         if total.done == 0 || record.end != End::Complete {
@@ -176,7 +176,7 @@ impl Round {
         let of_server = |bytes: f64| per_block(bytes) / f64::from(stream.length);
         Some(Self {
             layer,
-            sessions: point.small,
+            sessions: point.coordinates.outstanding(),
             blocks,
             seconds: point.measured_s,
             blocks_per_operation: each,
@@ -337,7 +337,7 @@ mod tests {
             coverage: Coverage::default(),
         };
         PointRecord {
-            coordinates: Coordinates { small: 4, large: 0, step: Step::Layer(layer, round) },
+            coordinates: Coordinates::Layer { layer, sessions: 4, round },
             started: "2026-01-01T00:00:00+00:00".into(),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(1),

@@ -33,13 +33,32 @@ pub struct MatrixCell<'a> {
     pub class: &'a ClassSummary,
 }
 
+impl MatrixCell<'_> {
+    /// Outstanding small I/Os.
+    #[must_use]
+    pub fn small(&self) -> u32 {
+        self.point.coordinates.small_and_large().0
+    }
+
+    /// Outstanding large I/Os.
+    #[must_use]
+    pub fn large(&self) -> u32 {
+        self.point.coordinates.small_and_large().1
+    }
+}
+
 impl MatrixResult {
+    /// Small and large I/Os outstanding in each point.
+    pub fn loads(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.points.iter().map(|point| point.coordinates.small_and_large())
+    }
+
     /// What the records of a matrix show.
     #[must_use]
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
         let findings = warnings_of_matrix(records, &points);
-        let alone = points.iter().filter(|point| point.step.is_cell() && point.large == 0);
+        let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
         let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
         Self { points, shape, findings }
     }

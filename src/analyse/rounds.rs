@@ -5,7 +5,7 @@
 
 use super::confidence::Within;
 use super::load::{device_loads, host_load};
-use crate::model::{Bound, Measure, Moment, Objective, Sample, Step, Until};
+use crate::model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
 use crate::record::{End, PointRecord, Window};
 use serde::Serialize;
 
@@ -126,7 +126,7 @@ impl Round {
 /// not say when it was.
 #[must_use]
 pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
-    let Step::Round(number) = record.coordinates.step else { return None };
+    let Coordinates::Round { round: number, .. } = record.coordinates else { return None };
     let begin: Moment = record.started.parse().ok()?;
     let stream = record.streams.first();
     let total = stream.map(crate::record::StreamRecord::total).unwrap_or_default();

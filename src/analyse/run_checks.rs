@@ -7,7 +7,7 @@ use super::calibration::{AtLoad, CurveFacts, curve_facts};
 use super::preflight_checks::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
-use crate::model::{Bytes, Finding, Nanos, Ratio, Severity, Step};
+use crate::model::{Bytes, Coordinates, Finding, Nanos, Ratio, Severity, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
@@ -72,17 +72,18 @@ impl CacheTest {
     /// What the points of a run say, which these records are of.
     #[must_use]
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
-        let first = |step| points.iter().find(|point| point.step == step).and_then(|point| point.classes.first());
+        let first = |at: Coordinates| points.iter().find(|point| point.coordinates == at)?.classes.first();
         // A pass that read nothing before its time was over has no rate to compare.
         let read = |class: &&ClassSummary| class.done > 0;
-        let pass =
-            |number| first(Step::Pass(number)).filter(read).map(|class| class.iops * f64::from(class.io_bytes) / 1e6);
-        let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1);
+        let pass = |pass| {
+            first(Coordinates::Pass { pass }).filter(read).map(|class| class.iops * f64::from(class.io_bytes) / 1e6)
+        };
+        let alone = points.iter().find(|point| point.coordinates.depth() == Some(1));
         let whole = alone.and_then(|point| point.classes.first());
         let mut sets: Vec<(u64, &ClassSummary)> = points
             .iter()
-            .filter_map(|point| match point.step {
-                Step::Within(bytes) => Some((bytes, point.classes.first()?)),
+            .filter_map(|point| match point.coordinates {
+                Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
                 _ => None,
             })
             .collect();
@@ -174,7 +175,7 @@ pub(super) fn warnings(
 #[must_use]
 pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
     const TOLERANCE: f64 = 0.02;
-    let alone = points.iter().filter(|point| point.step == Step::Cell && point.large == 0);
+    let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
     let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
     ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, &curve)).collect()
 }
@@ -187,7 +188,7 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
         let held_up = latencies.filter(|it| it.max_us >= STALL_US && it.max_us >= STALL_TIMES * it.p99_us);
         held_up.map(|it| (it.max_us, it.p99_us)).max_by(|one, other| one.0.total_cmp(&other.0))
     };
-    let mut stalls: Vec<_> = points.iter().filter_map(|point| Some((worst_of(point)?, point.coordinates()))).collect();
+    let mut stalls: Vec<_> = points.iter().filter_map(|point| Some((worst_of(point)?, point.coordinates))).collect();
     stalls.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
     let ((max_us, p99_us), at) = *stalls.first()?;
     let others = match stalls.len() - 1 {
@@ -238,10 +239,10 @@ impl Credit {
 fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
-    let alone = points.iter().find(|point| point.step == Step::Depth && point.small == 1)?;
+    let alone = points.iter().find(|point| point.coordinates.depth() == Some(1))?;
     let whole = alone.classes.first()?.iops;
     records.iter().find_map(|record| {
-        let Step::Within(bytes) = record.coordinates.step else { return None };
+        let Coordinates::Within { bytes } = record.coordinates else { return None };
         let windows = record.whole_windows();
         let stream = record.streams.first().filter(|_| windows >= WINDOWS_MIN)?;
         let rate = |range: std::ops::Range<usize>| {
@@ -311,8 +312,9 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
 
 /// The same load, early and late.
 fn drifted(points: &[PointSummary]) -> Option<Finding> {
-    let again = points.iter().find(|point| point.step == Step::Again)?;
-    let early = points.iter().find(|point| point.step == Step::Depth && point.small == again.small)?;
+    let again = points.iter().find(|point| point.step() == Step::Again)?;
+    let depth = again.coordinates.outstanding();
+    let early = points.iter().find(|point| point.coordinates.depth() == Some(depth))?;
     let rate = |point: &PointSummary| point.classes.first()?.confidence.map(|confidence| confidence.iops);
     let (before, after) = (rate(early)?, rate(again)?);
     let (factor, interval) = ratio(&after, &before)?;
@@ -320,8 +322,8 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
         Finding::warning(
             "drift",
             format!(
-                "depth {} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
-                again.small, before.value, after.value
+                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
+                before.value, after.value
             ),
             "measure again, at a quieter time, and hold the two runs against each other with `rigel compare`",
         )
@@ -398,9 +400,9 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
 /// A search that ended at the greatest depth it may try, with throughput still rising.
 fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
     const GAIN: f64 = 1.02;
-    let of_step = points.iter().filter(|point| point.step == step);
+    let of_step = points.iter().filter(|point| point.step() == step);
     let mut loads: Vec<(u32, f64)> =
-        of_step.filter_map(|point| Some((point.small.max(point.large), point.classes.first()?.iops))).collect();
+        of_step.filter_map(|point| Some((point.coordinates.outstanding(), point.classes.first()?.iops))).collect();
     loads.sort_by_key(|(depth, _)| *depth);
     let [.., (_, before), (depth, last)] = loads[..] else { return None };
     (last > GAIN * before).then(|| {
@@ -428,9 +430,9 @@ fn unfitted(curve: &CurveFacts) -> Option<Finding> {
 /// Figures that are less well known than was asked for.
 fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     let known = |point: &PointSummary| {
-        let reaches = matches!(point.step, Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again);
+        let reaches = matches!(point.step(), Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again);
         let class = point.classes.first().filter(|_| reaches)?;
-        class.rate().precision().map(|known| (known, point.coordinates()))
+        class.rate().precision().map(|known| (known, point.coordinates))
     };
     let mut wide: Vec<_> =
         points.iter().filter_map(known).filter(|(known, _)| known.is_finite() && *known > precision.get()).collect();

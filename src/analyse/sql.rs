@@ -409,7 +409,7 @@ pub fn mib(bytes: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Coordinates, Load, Pattern, Ratio, SqlWork, Step, Tables};
+    use crate::model::{Coordinates, Load, Pattern, Ratio, SqlWork, Tables};
     use crate::record::{Coverage, End, KindRecord, Window};
 
     /// 1,000 reads of 64 rows measured in ten seconds after 100 that were not, by four sessions.
@@ -433,7 +433,7 @@ mod tests {
             coverage: Coverage { slices: vec![1100 * 64], ..Coverage::default() },
         };
         PointRecord {
-            coordinates: Coordinates { small: 4, large: 0, step: Step::Depth },
+            coordinates: Coordinates::at_depth(4),
             started: "2026-01-01T00:00:00+00:00".into(),
             warm_up: Nanos::from_secs(1),
             measured: Nanos::from_secs(10),

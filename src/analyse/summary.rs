@@ -16,13 +16,9 @@ use std::ops::Range;
 /// What one point showed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PointSummary {
-    /// Outstanding small I/Os.
-    pub small: u32,
-    /// Outstanding large I/Os, or sequential streams.
-    pub large: u32,
-    /// What it tries; not told of a cell of a matrix.
-    #[serde(skip_serializing_if = "Step::is_cell")]
-    pub step: Step,
+    /// What it tried, and at which load.
+    #[serde(flatten)]
+    pub coordinates: Coordinates,
     /// How it ended.
     pub end: End,
     /// Wall-clock time of its beginning.
@@ -173,17 +169,17 @@ const DELAY_LEAST_US: f64 = 10.0;
 const LITTLE_TOLERANCE: f64 = 0.01;
 
 impl PointSummary {
-    /// Which point of its plan it is.
+    /// What the point tried.
     #[must_use]
-    pub fn coordinates(&self) -> Coordinates {
-        Coordinates { small: self.small, large: self.large, step: self.step }
+    pub fn step(&self) -> Step {
+        self.coordinates.step()
     }
 
     /// True for the closed loop of this many small I/Os, a depth as analysis has it.
     #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
-        let closed = self.step == Step::Depth || self.step == Step::Cell && self.large == 0;
-        closed && (f64::from(self.small) - load).abs() < 0.5
+        let depth = self.coordinates.depth().or(self.coordinates.small_alone());
+        depth.is_some_and(|depth| (f64::from(depth) - load).abs() < 0.5)
     }
 }
 
@@ -225,9 +221,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
     let sql = super::sql::sql(record).map(Box::new);
     findings.extend(sql.iter().flat_map(|sql| super::sql::warnings(sql, &record.coordinates.to_string())));
     PointSummary {
-        small: record.coordinates.small,
-        large: record.coordinates.large,
-        step: record.coordinates.step,
+        coordinates: record.coordinates,
         end: record.end.clone(),
         started: record.started.clone(),
         warm_up_s: record.warm_up.as_secs_f64(),

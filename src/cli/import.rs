@@ -140,7 +140,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
     tools.dedup();
     let title = |name: &String| name.rsplit('/').next().unwrap_or(name).to_string();
     Header {
-        format: journal::FORMAT_IMPORTED,
+        format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
         command: std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),

@@ -9,8 +9,8 @@ use super::{conf::Settings, page, ranges};
 use crate::clock;
 use crate::engine::sql::{self, Access};
 use crate::model::{
-    Dbms, Error, Finding, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request, RunOptions, SqlTarget,
-    SqlWork, Step, Tables, Target, WarmUp,
+    Coordinates, Dbms, Error, Finding, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request, RunOptions,
+    SqlTarget, SqlWork, Tables, Target, WarmUp,
 };
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -213,7 +213,7 @@ impl Job<'_> {
         while !stop.load(Ordering::Relaxed)
             && let Some(point) = request.next(self.seed, &summaries)
         {
-            let Step::Layer(layer, _) = point.coordinates.step else { break };
+            let Coordinates::Layer { layer, .. } = point.coordinates else { break };
             let mut once = Some(Next { warming: None, point });
             let before = records.len();
             records = of(layer)?.measure(&mut journal, records, &mut |_| once.take(), stop, listen)?;

@@ -5,7 +5,7 @@ use super::output;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
 use crate::drive::{self, Live};
-use crate::model::{Bytes, MIB, Nanos, Point, Sample, Step, escaped};
+use crate::model::{Bytes, Coordinates, MIB, Nanos, Point, Sample, escaped};
 use crate::record::{End, PointRecord};
 use crate::run::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -128,8 +128,8 @@ impl Progress {
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
             Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
-            Event::Begin { point } => match point.coordinates.step {
-                Step::Round(number) => self.begin_number(number as usize),
+            Event::Begin { point } => match point.coordinates {
+                Coordinates::Round { round, .. } => self.begin_number(round as usize),
                 _ => self.begin(),
             },
             Event::Live { point, live, samples } => self.live(point, live, samples),

@@ -4,65 +4,312 @@ use super::{Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
 /// Which point of a plan this is: what it tries, and at which load. No two points of a run have the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Coordinates {
-    /// Outstanding small I/Os.
-    pub small: u32,
-    /// Outstanding large I/Os, or sequential streams.
-    pub large: u32,
-    /// What the point tries.
-    #[serde(default, skip_serializing_if = "Step::is_cell")]
-    pub step: Step,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "lowercase", remote = "Self")]
+pub enum Coordinates {
+    /// A cell of a matrix of small and large loads.
+    Cell {
+        /// Outstanding small I/Os.
+        small: u32,
+        /// Outstanding large I/Os, or sequential streams.
+        large: u32,
+    },
+    /// One pass over one part of the volume, in large sequential reads.
+    Pass {
+        /// Which pass, from 1.
+        pass: u32,
+    },
+    /// Random reads within the first bytes of the volume, one at a time.
+    Within {
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Small I/O in a closed loop.
+    Depth {
+        /// Outstanding I/Os.
+        depth: u32,
+        /// Outstanding large reads of a second stream beside.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        large_beside: u32,
+    },
+    /// Sessions of a database in a closed loop.
+    Sessions {
+        /// How many.
+        sessions: u32,
+    },
+    /// Small I/O, or a database's operations, in an open loop.
+    Rate {
+        /// Offered operations per second.
+        rate_per_s: u64,
+        /// Maximum of operations in flight.
+        in_flight_max: u32,
+        /// Outstanding large reads of a second stream beside.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        large_beside: u32,
+    },
+    /// Large random reads in a closed loop.
+    Large {
+        /// Outstanding I/Os.
+        depth: u32,
+    },
+    /// One sequential stream, one read after the other.
+    Stream,
+    /// Small random writes in a closed loop.
+    Write {
+        /// Outstanding I/Os.
+        depth: u32,
+    },
+    /// Durable appends, one after the other, as a log writer makes them.
+    Log {
+        /// Bytes of each.
+        bytes: u32,
+    },
+    /// The load of an earlier depth once more.
+    Again {
+        /// Outstanding I/Os.
+        depth: u32,
+    },
+    /// Random reads of blocks by one layer between storage and a row.
+    Layer {
+        /// Which layer.
+        layer: Layer,
+        /// Sessions, threads, or outstanding I/Os.
+        sessions: u32,
+        /// Which round, from 1.
+        round: u32,
+    },
+    /// A round of a soak.
+    Round {
+        /// Which round, from 1.
+        round: u32,
+        /// Outstanding I/Os, or the maximum in flight.
+        outstanding: u32,
+    },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Serialize for Coordinates {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Coordinates {
+    /// Reads the form of format 1, too: a pair of loads, and what was tried with them.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Now(#[serde(with = "Coordinates")] Coordinates),
+            Before(Before),
+        }
+        Ok(match Either::deserialize(deserializer)? {
+            Either::Now(coordinates) => coordinates,
+            Either::Before(before) => before.into(),
+        })
+    }
+}
+
+/// Coordinates of format 1.
+#[derive(Deserialize)]
+struct Before {
+    small: u32,
+    large: u32,
+    #[serde(default)]
+    step: StepBefore,
+}
+
+/// What a point of format 1 tried.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StepBefore {
+    #[default]
+    Cell,
+    Pass(u32),
+    Within(u64),
+    Depth,
+    Rate(u64),
+    Large,
+    Stream,
+    Write,
+    Log(u32),
+    Again,
+    Layer(Layer, u32),
+    Round(u32),
+}
+
+impl From<Before> for Coordinates {
+    fn from(Before { small, large, step }: Before) -> Self {
+        match step {
+            StepBefore::Cell => Self::Cell { small, large },
+            StepBefore::Pass(pass) => Self::Pass { pass },
+            StepBefore::Within(bytes) => Self::Within { bytes },
+            StepBefore::Depth => Self::Depth { depth: small, large_beside: large },
+            StepBefore::Rate(rate_per_s) => Self::Rate { rate_per_s, in_flight_max: small, large_beside: large },
+            StepBefore::Large => Self::Large { depth: large },
+            StepBefore::Stream => Self::Stream,
+            StepBefore::Write => Self::Write { depth: small },
+            StepBefore::Log(bytes) => Self::Log { bytes },
+            StepBefore::Again => Self::Again { depth: small },
+            StepBefore::Layer(layer, round) => Self::Layer { layer, sessions: small, round },
+            StepBefore::Round(round) => Self::Round { round, outstanding: small },
+        }
+    }
+}
+
+/// What a point tries, without its load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// A cell of a matrix.
+    Cell,
+    /// A pass over one part of the volume.
+    Pass,
+    /// Random reads within a part of the volume.
+    Within,
+    /// Small I/O, or a database's sessions, in a closed loop.
+    Depth,
+    /// An open loop.
+    Rate,
+    /// Large random reads.
+    Large,
+    /// One sequential stream.
+    Stream,
+    /// Small random writes.
+    Write,
+    /// Durable appends.
+    Log,
+    /// An earlier depth once more.
+    Again,
+    /// One layer between storage and a row.
+    Layer,
+    /// A round of a soak.
+    Round,
 }
 
 impl Coordinates {
     /// A cell of a matrix of small and large loads.
     #[must_use]
     pub const fn cell(small: u32, large: u32) -> Self {
-        Self { small, large, step: Step::Cell }
+        Self::Cell { small, large }
+    }
+
+    /// Small I/O in a closed loop, with nothing beside.
+    #[must_use]
+    pub const fn at_depth(depth: u32) -> Self {
+        Self::Depth { depth, large_beside: 0 }
+    }
+
+    /// What the point tries, without its load.
+    #[must_use]
+    pub const fn step(self) -> Step {
+        match self {
+            Self::Cell { .. } => Step::Cell,
+            Self::Pass { .. } => Step::Pass,
+            Self::Within { .. } => Step::Within,
+            Self::Depth { .. } | Self::Sessions { .. } => Step::Depth,
+            Self::Rate { .. } => Step::Rate,
+            Self::Large { .. } => Step::Large,
+            Self::Stream => Step::Stream,
+            Self::Write { .. } => Step::Write,
+            Self::Log { .. } => Step::Log,
+            Self::Again { .. } => Step::Again,
+            Self::Layer { .. } => Step::Layer,
+            Self::Round { .. } => Step::Round,
+        }
+    }
+
+    /// Outstanding I/Os, threads or sessions of the point's main stream, or its maximum in flight.
+    #[must_use]
+    pub const fn outstanding(self) -> u32 {
+        match self {
+            Self::Depth { depth, .. } | Self::Large { depth } | Self::Write { depth } | Self::Again { depth } => depth,
+            Self::Sessions { sessions } | Self::Layer { sessions, .. } => sessions,
+            Self::Rate { in_flight_max, .. } => in_flight_max,
+            Self::Round { outstanding, .. } => outstanding,
+            Self::Cell { small: 0, large } => large,
+            Self::Cell { small, .. } => small,
+            Self::Pass { .. } | Self::Within { .. } | Self::Stream | Self::Log { .. } => 1,
+        }
+    }
+
+    /// The depth of a closed loop of a curve, or its sessions.
+    #[must_use]
+    pub const fn depth(self) -> Option<u32> {
+        match self {
+            Self::Depth { depth, .. } => Some(depth),
+            Self::Sessions { sessions } => Some(sessions),
+            _ => None,
+        }
+    }
+
+    /// Offered operations per second of an open loop.
+    #[must_use]
+    pub const fn rate(self) -> Option<u64> {
+        if let Self::Rate { rate_per_s, .. } = self { Some(rate_per_s) } else { None }
+    }
+
+    /// Small I/Os of a cell without large ones beside.
+    #[must_use]
+    pub const fn small_alone(self) -> Option<u32> {
+        if let Self::Cell { small, large: 0 } = self { Some(small) } else { None }
+    }
+
+    /// Large I/Os of a cell without small ones beside.
+    #[must_use]
+    pub const fn large_alone(self) -> Option<u32> {
+        if let Self::Cell { small: 0, large } = self { Some(large) } else { None }
+    }
+
+    /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the csv report are made of this pair.
+    #[must_use]
+    pub const fn small_and_large(self) -> (u32, u32) {
+        match self {
+            Self::Cell { small, large } => (small, large),
+            Self::Depth { depth, large_beside } => (depth, large_beside),
+            Self::Rate { in_flight_max, large_beside, .. } => (in_flight_max, large_beside),
+            Self::Large { depth } => (0, depth),
+            Self::Pass { .. } | Self::Stream => (0, 1),
+            other => (other.outstanding(), 0),
+        }
     }
 
     /// The name by which the point is asked for: `4,1`, `depth:8`, `rate:12000`.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.step {
-            Step::Cell => format!("{},{}", self.small, self.large),
-            Step::Depth | Step::Write | Step::Layer(..) => format!("{}:{}", self.step, self.small),
-            Step::Large => format!("{}:{}", self.step, self.large),
-            step => step.to_string(),
+        match self {
+            Self::Cell { small, large } => format!("{small},{large}"),
+            Self::Pass { pass } => format!("pass:{pass}"),
+            Self::Within { bytes } => format!("within:{bytes}"),
+            Self::Depth { depth, .. } => format!("depth:{depth}"),
+            Self::Sessions { sessions } => format!("sessions:{sessions}"),
+            Self::Rate { rate_per_s, .. } => format!("rate:{rate_per_s}"),
+            Self::Large { depth } => format!("large:{depth}"),
+            Self::Stream => "stream".into(),
+            Self::Write { depth } => format!("write:{depth}"),
+            Self::Log { bytes } => format!("log:{bytes}"),
+            Self::Again { .. } => "again".into(),
+            Self::Layer { layer, sessions, round } => format!("layer:{}:{round}:{sessions}", layer.name()),
+            Self::Round { round, .. } => format!("round:{round}"),
         }
     }
-}
 
-/// What a point tries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Step {
-    /// A cell of a matrix: its loads say all.
-    #[default]
-    Cell,
-    /// This pass, from 1, over one part of the volume, in large sequential reads.
-    Pass(u32),
-    /// Random reads within the first so many bytes of the volume.
-    Within(u64),
-    /// Small I/O in a closed loop.
-    Depth,
-    /// Small I/O in an open loop, so many operations a second.
-    Rate(u64),
-    /// Large random reads in a closed loop.
-    Large,
-    /// One sequential stream, one read after the other.
-    Stream,
-    /// Small random writes in a closed loop.
-    Write,
-    /// Durable appends of so many bytes, one after the other, as a log writer makes them.
-    Log(u32),
-    /// The load of an earlier point once more.
-    Again,
-    /// Random reads of blocks by one layer of the way to a row, in this round, from 1.
-    Layer(Layer, u32),
-    /// This round of a soak, from 1.
-    Round(u32),
+    /// One word for csv: the name without the load that stands in a column of its own.
+    #[must_use]
+    pub fn step_name(&self) -> String {
+        match self {
+            Self::Cell { .. } => "cell".into(),
+            Self::Depth { .. } => "depth".into(),
+            Self::Sessions { .. } => "sessions".into(),
+            Self::Large { .. } => "large".into(),
+            Self::Write { .. } => "write".into(),
+            Self::Layer { layer, round, .. } => format!("layer:{}:{round}", layer.name()),
+            other => other.name(),
+        }
+    }
 }
 
 /// By which layer of the way from storage to a row blocks are read.
@@ -116,54 +363,34 @@ impl Layer {
     }
 }
 
-impl Step {
-    /// True for a cell of a matrix.
-    #[must_use]
-    pub fn is_cell(&self) -> bool {
-        *self == Step::Cell
-    }
-}
-
-impl std::fmt::Display for Step {
-    /// One word, for programs: `depth`, `rate:12000`, `log:8192`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Step::Cell => f.write_str("cell"),
-            Step::Pass(number) => write!(f, "pass:{number}"),
-            Step::Within(bytes) => write!(f, "within:{bytes}"),
-            Step::Depth => f.write_str("depth"),
-            Step::Rate(rate) => write!(f, "rate:{rate}"),
-            Step::Large => f.write_str("large"),
-            Step::Stream => f.write_str("stream"),
-            Step::Write => f.write_str("write"),
-            Step::Log(bytes) => write!(f, "log:{bytes}"),
-            Step::Again => f.write_str("again"),
-            Step::Layer(layer, round) => write!(f, "layer:{}:{round}", layer.name()),
-            Step::Round(number) => write!(f, "round:{number}"),
-        }
-    }
-}
-
 impl std::fmt::Display for Coordinates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { small, large, step } = *self;
-        let beside = |f: &mut std::fmt::Formatter<'_>| match large {
+        let beside = |f: &mut std::fmt::Formatter<'_>, large_beside: u32| match large_beside {
             0 => Ok(()),
             large => write!(f, ", {large} large beside"),
         };
-        match step {
-            Step::Cell => write!(f, "Small={small}, Large={large}"),
-            Step::Pass(number) => write!(f, "pass {number} over one part"),
-            Step::Within(bytes) => write!(f, "random reads within {}", Bytes(bytes)),
-            Step::Depth => write!(f, "depth {small}").and_then(|()| beside(f)),
-            Step::Rate(rate) => write!(f, "{rate}/s").and_then(|()| beside(f)),
-            Step::Large => write!(f, "large reads, depth {large}"),
-            Step::Stream => write!(f, "one sequential stream"),
-            Step::Write => write!(f, "writes, depth {small}"),
-            Step::Log(bytes) => write!(f, "log writes of {}", Bytes(bytes.into())),
-            Step::Again => write!(f, "depth {small} again"),
-            Step::Layer(layer, round) => write!(f, "layer {} of {small}, round {round}", layer.number()),
-            Step::Round(number) => write!(f, "round {number}"),
+        match *self {
+            Self::Cell { small, large } => write!(f, "Small={small}, Large={large}"),
+            Self::Pass { pass } => write!(f, "pass {pass} over one part"),
+            Self::Within { bytes } => write!(f, "random reads within {}", Bytes(bytes)),
+            Self::Depth { depth, large_beside } => {
+                write!(f, "depth {depth}")?;
+                beside(f, large_beside)
+            }
+            Self::Sessions { sessions } => write!(f, "{sessions} session{}", if sessions == 1 { "" } else { "s" }),
+            Self::Rate { rate_per_s, large_beside, .. } => {
+                write!(f, "{rate_per_s}/s")?;
+                beside(f, large_beside)
+            }
+            Self::Large { depth } => write!(f, "large reads, depth {depth}"),
+            Self::Stream => write!(f, "one sequential stream"),
+            Self::Write { depth } => write!(f, "writes, depth {depth}"),
+            Self::Log { bytes } => write!(f, "log writes of {}", Bytes(bytes.into())),
+            Self::Again { depth } => write!(f, "depth {depth} again"),
+            Self::Layer { layer, sessions, round } => {
+                write!(f, "layer {} of {sessions}, round {round}", layer.number())
+            }
+            Self::Round { round, .. } => write!(f, "round {round}"),
         }
     }
 }
@@ -350,4 +577,45 @@ pub enum Until {
         /// Measured at most this long, precise or not.
         most: Nanos,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn coordinates_say_what_they_are_and_those_of_format_1_are_read() {
+        let read = |value: &serde_json::Value| serde_json::from_value::<Coordinates>(value.clone()).unwrap();
+        let depth = Coordinates::Depth { depth: 8, large_beside: 2 };
+        let rate = Coordinates::Rate { rate_per_s: 900, in_flight_max: 512, large_beside: 0 };
+        let layer = Coordinates::Layer { layer: Layer::Row, sessions: 4, round: 2 };
+        for (coordinates, now, before) in [
+            (Coordinates::cell(4, 1), json!({"step": "cell", "small": 4, "large": 1}), json!({"small": 4, "large": 1})),
+            (
+                depth,
+                json!({"step": "depth", "depth": 8, "large_beside": 2}),
+                json!({"small": 8, "large": 2, "step": "depth"}),
+            ),
+            (
+                rate,
+                json!({"step": "rate", "rate_per_s": 900, "in_flight_max": 512}),
+                json!({"small": 512, "large": 0, "step": {"rate": 900}}),
+            ),
+            (Coordinates::Stream, json!({"step": "stream"}), json!({"small": 0, "large": 1, "step": "stream"})),
+            (
+                layer,
+                json!({"step": "layer", "layer": "row", "sessions": 4, "round": 2}),
+                json!({"small": 4, "large": 0, "step": {"layer": ["row", 2]}}),
+            ),
+            (
+                Coordinates::Round { round: 7, outstanding: 8 },
+                json!({"step": "round", "round": 7, "outstanding": 8}),
+                json!({"small": 8, "large": 0, "step": {"round": 7}}),
+            ),
+        ] {
+            assert_eq!(serde_json::to_value(coordinates).unwrap(), now);
+            assert_eq!((read(&now), read(&before)), (coordinates, coordinates));
+        }
+    }
 }

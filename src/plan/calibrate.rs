@@ -83,8 +83,8 @@ impl CalibrateRequest {
             .or_else(|| done.next_depth())
             .or_else(|| done.next_working_set(self.pass(usable), usable))
             .or_else(|| done.next_between())
-            .or_else(|| done.next_doubling(Step::Large, LARGE_DEPTH_MAX))
-            .or_else(|| done.unless_done(Coordinates { small: 0, large: 1, step: Step::Stream }))
+            .or_else(|| done.next_doubling(|depth| Coordinates::Large { depth }, LARGE_DEPTH_MAX))
+            .or_else(|| done.unless_done(Coordinates::Stream))
             .or_else(|| done.next_rate())
             .or_else(|| done.next_again())
             .or_else(|| done.next_write())?;
@@ -94,7 +94,7 @@ impl CalibrateRequest {
     /// What is driven before a point, and not recorded: a working set is read once, so that a cache can hold it.
     #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
-        let Step::Within(bytes) = coordinates.step else { return None };
+        let Coordinates::Within { bytes } = coordinates else { return None };
         // The least set was read in the passes.
         (bytes > self.pass(usable))
             .then(|| self.sequential(coordinates, Until::Ops(bytes / u64::from(self.large)), seed))
@@ -104,11 +104,11 @@ impl CalibrateRequest {
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
-            Coordinates { small: self.depth_max, large: 0, step: Step::Depth },
-            Coordinates { small: 0, large: LARGE_DEPTH_MAX, step: Step::Large },
-            Coordinates { small: IN_FLIGHT_MAX, large: 0, step: Step::Rate(1) },
+            Coordinates::at_depth(self.depth_max),
+            Coordinates::Large { depth: LARGE_DEPTH_MAX },
+            Coordinates::Rate { rate_per_s: 1, in_flight_max: IN_FLIGHT_MAX, large_beside: 0 },
         ];
-        let log = LOG_SIZES.map(|bytes| Coordinates { small: 1, large: 0, step: log_step(bytes) });
+        let log = LOG_SIZES.map(log);
         let written = if self.writes { &log[..] } else { &[] };
         deepest.iter().chain(written).map(|coordinates| self.point(*coordinates, usable, seed)).collect()
     }
@@ -145,14 +145,13 @@ impl CalibrateRequest {
     /// The point of these coordinates.
     #[must_use]
     pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
-        let Coordinates { small, large, step } = coordinates;
         let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
-        let stream = match step {
-            Step::Pass(_) => {
+        let stream = match coordinates {
+            Coordinates::Pass { .. } => {
                 let ops = self.pass(usable) / u64::from(self.large);
                 return self.sequential(coordinates, Until::Work { ops, most: PASS_TIME_MAX }, seed);
             }
-            Step::Within(bytes) => {
+            Coordinates::Within { bytes } => {
                 let space = Ratio::of(bytes, usable);
                 return Point {
                     until: Until::Elapsed(Nanos::from_secs(1)),
@@ -163,17 +162,19 @@ impl CalibrateRequest {
                     )
                 };
             }
-            Step::Rate(rate) => {
-                let load = Load::Open { rate: rate as f64, arrivals: Arrivals::Poisson, in_flight_max: small };
+            Coordinates::Rate { rate_per_s, in_flight_max, .. } => {
+                let load = Load::Open { rate: rate_per_s as f64, arrivals: Arrivals::Poisson, in_flight_max };
                 random(load, Pattern::Uniform)
             }
-            Step::Large => self.stream(Load::Closed { depth: large }, Mix::READS, Pattern::Uniform, self.large),
-            Step::Stream => return self.sequential(coordinates, self.until(), seed),
-            Step::Write => {
-                let mix = Mix { writes: Ratio::ONE, durable: false };
-                self.stream(Load::Closed { depth: small }, mix, Pattern::Uniform, self.block)
+            Coordinates::Large { depth } => {
+                self.stream(Load::Closed { depth }, Mix::READS, Pattern::Uniform, self.large)
             }
-            Step::Log(bytes) => {
+            Coordinates::Stream => return self.sequential(coordinates, self.until(), seed),
+            Coordinates::Write { depth } => {
+                let mix = Mix { writes: Ratio::ONE, durable: false };
+                self.stream(Load::Closed { depth }, mix, Pattern::Uniform, self.block)
+            }
+            Coordinates::Log { bytes } => {
                 let mix = Mix { writes: Ratio::ONE, durable: true };
                 let load = Load::Closed { depth: 1 };
                 Stream {
@@ -185,9 +186,7 @@ impl CalibrateRequest {
                     length: bytes,
                 }
             }
-            Step::Cell | Step::Depth | Step::Again | Step::Layer(..) | Step::Round(_) => {
-                random(Load::Closed { depth: small }, Pattern::Uniform)
-            }
+            other => random(Load::Closed { depth: other.outstanding() }, Pattern::Uniform),
         };
         self.measured(coordinates, stream, seed)
     }
@@ -222,26 +221,26 @@ impl CalibrateRequest {
 /// Most operations of an open loop in flight.
 const IN_FLIGHT_MAX: u32 = 512;
 
-fn log_step(bytes: u64) -> Step {
-    Step::Log(u32::try_from(bytes).unwrap_or(u32::MAX))
+fn log(bytes: u64) -> Coordinates {
+    Coordinates::Log { bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
 }
 
 /// The seed of a point: it differs from point to point, and one run's from another's.
 pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
-    let Coordinates { small, large, step } = coordinates;
-    let (which, value) = match step {
-        Step::Cell => (0, 0),
-        Step::Pass(number) => (1, u64::from(number)),
-        Step::Within(bytes) => (2, bytes),
-        Step::Depth => (3, 0),
-        Step::Rate(rate) => (4, rate),
-        Step::Large => (5, 0),
-        Step::Stream => (6, 0),
-        Step::Write => (7, 0),
-        Step::Log(bytes) => (8, u64::from(bytes)),
-        Step::Again => (9, 0),
-        Step::Layer(layer, round) => (10 + layer as u64, u64::from(round)),
-        Step::Round(round) => (20, u64::from(round)),
+    let (small, large) = coordinates.small_and_large();
+    let (which, value) = match coordinates {
+        Coordinates::Cell { .. } => (0, 0),
+        Coordinates::Pass { pass } => (1, u64::from(pass)),
+        Coordinates::Within { bytes } => (2, bytes),
+        Coordinates::Depth { .. } | Coordinates::Sessions { .. } => (3, 0),
+        Coordinates::Rate { rate_per_s, .. } => (4, rate_per_s),
+        Coordinates::Large { .. } => (5, 0),
+        Coordinates::Stream => (6, 0),
+        Coordinates::Write { .. } => (7, 0),
+        Coordinates::Log { bytes } => (8, u64::from(bytes)),
+        Coordinates::Again { .. } => (9, 0),
+        Coordinates::Layer { layer, round, .. } => (10 + layer as u64, u64::from(round)),
+        Coordinates::Round { round, .. } => (20, u64::from(round)),
     };
     // Knuth's multiplier for 64 bits mixes each part into the rest.
     let mix = |seed: u64, part: u64| (seed ^ part).wrapping_mul(6_364_136_223_846_793_005).rotate_left(29);
@@ -250,56 +249,59 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
 
 impl<'a> Done<'a> {
     fn of(&self, step: Step) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
-        let points = self.points.iter().filter(move |point| point.step == step);
+        let points = self.points.iter().filter(move |point| point.step() == step);
         points.filter_map(|point| Some((point, point.classes.first()?)))
     }
 
+    fn at(&self, coordinates: Coordinates) -> Option<&'a ClassSummary> {
+        self.points.iter().find(|point| point.coordinates == coordinates)?.classes.first()
+    }
+
+    fn at_depth(&self, depth: u32) -> Option<&'a ClassSummary> {
+        self.at(Coordinates::at_depth(depth))
+    }
+
     fn unless_done(&self, coordinates: Coordinates) -> Option<Coordinates> {
-        self.points.iter().all(|point| point.coordinates() != coordinates).then_some(coordinates)
+        self.points.iter().all(|point| point.coordinates != coordinates).then_some(coordinates)
     }
 
     fn next_pass(&self, bytes: u64) -> Option<Coordinates> {
         if bytes == 0 {
             return None;
         }
-        let coordinates = |step| Coordinates { small: 0, large: 1, step };
-        let pass = |number| self.unless_done(coordinates(Step::Pass(number)));
-        let within = || self.unless_done(Coordinates { small: 1, large: 0, step: Step::Within(bytes) });
+        let pass = |pass| self.unless_done(Coordinates::Pass { pass });
+        let within = || self.unless_done(Coordinates::Within { bytes });
         pass(1).or_else(|| pass(2)).or_else(within)
     }
 
     /// A larger working set, as long as the one before it fits a cache.
     fn next_working_set(&self, first: u64, usable: u64) -> Option<Coordinates> {
-        let whole = self.of(Step::Depth).find(|(point, _)| point.small == 1)?.1;
-        let sets = self.points.iter().filter_map(|point| match point.step {
-            Step::Within(bytes) => Some((bytes, point.classes.first()?)),
+        let whole = self.at_depth(1)?;
+        let sets = self.points.iter().filter_map(|point| match point.coordinates {
+            Coordinates::Within { bytes } => Some((bytes, point.classes.first()?)),
             _ => None,
         });
         let (bytes, class) = sets.max_by_key(|(bytes, _)| *bytes)?;
         let next = bytes.max(first) * GROWTH;
         (crate::analyse::answers_from_cache(class, whole) && next <= (usable / 2).min(WORKING_SET_MAX))
-            .then_some(Coordinates { small: 1, large: 0, step: Step::Within(next) })
+            .then_some(Coordinates::Within { bytes: next })
     }
 
     /// Depth 1, then doubling from the first depth asked for, until two doublings in turn gained nothing.
     fn climb_depths(&self) -> Climb {
         let request = self.request;
-        let iops = |depth| self.of(Step::Depth).find(|(point, _)| point.small == depth).map(|(_, class)| class.iops);
+        let iops = |depth| self.at_depth(depth).map(|class| class.iops);
         climb(request.precision, 2, request.depth_max, |depth| request.deeper(depth), iops)
     }
 
     fn next_depth(&self) -> Option<Coordinates> {
-        self.climb_depths().wanted.map(|small| Coordinates { small, large: 0, step: Step::Depth })
+        self.climb_depths().wanted.map(Coordinates::at_depth)
     }
 
     /// Large I/O or writes: doubling until one doubling gained nothing.
-    fn next_doubling(&self, step: Step, most: u32) -> Option<Coordinates> {
-        let coordinates = |depth| match step {
-            Step::Large => Coordinates { small: 0, large: depth, step },
-            _ => Coordinates { small: depth, large: 0, step },
-        };
-        let at = |depth| self.of(step).find(|(point, _)| point.coordinates() == coordinates(depth));
-        let climbed = climb(self.request.precision, 1, most, doubled, |depth| at(depth).map(|(_, class)| class.iops));
+    fn next_doubling(&self, coordinates: impl Fn(u32) -> Coordinates, most: u32) -> Option<Coordinates> {
+        let at = |depth| self.at(coordinates(depth)).map(|class| class.iops);
+        let climbed = climb(self.request.precision, 1, most, doubled, at);
         climbed.wanted.map(coordinates)
     }
 
@@ -309,11 +311,11 @@ impl<'a> Done<'a> {
         if refined >= 2 * REFINEMENTS {
             return None;
         }
-        let mut depths: Vec<u32> = self.of(Step::Depth).map(|(point, _)| point.small).collect();
+        let mut depths: Vec<u32> = self.of(Step::Depth).filter_map(|(point, _)| point.coordinates.depth()).collect();
         depths.sort_unstable();
         let between = |low: u32, high: u32| {
             let gap = high - low;
-            (gap > (high / 8).max(1)).then_some(Coordinates { small: low + gap / 2, large: 0, step: Step::Depth })
+            (gap > (high / 8).max(1)).then_some(Coordinates::at_depth(low + gap / 2))
         };
         let knee = self.knee_depth()?;
         let below = depths.iter().rev().find(|depth| **depth < knee);
@@ -321,7 +323,8 @@ impl<'a> Done<'a> {
             return Some(wanted);
         }
         let kept = |class: &ClassSummary| class.within.is_some_and(|within| within.kept);
-        let last_kept = self.of(Step::Depth).filter(|(_, class)| kept(class)).map(|(point, _)| point.small).max()?;
+        let depths_kept = self.of(Step::Depth).filter(|(_, class)| kept(class));
+        let last_kept = depths_kept.filter_map(|(point, _)| point.coordinates.depth()).max()?;
         let broken = depths.iter().find(|depth| **depth > last_kept)?;
         if last_kept >= knee {
             return None;
@@ -346,7 +349,7 @@ impl<'a> Done<'a> {
         let limit = if best > 0.0 { best } else { lowest };
         let (mut low, mut high, mut tried, mut missed) = (0.0f64, limit, 0, 0);
         for point in self.points {
-            let (Step::Rate(rate), Some(class)) = (point.step, point.classes.first()) else { continue };
+            let (Some(rate), Some(class)) = (point.coordinates.rate(), point.classes.first()) else { continue };
             if !class.failed.is_empty() {
                 // Where I/Os fail, no rate is served in full.
                 return None;
@@ -371,22 +374,23 @@ impl<'a> Done<'a> {
         let in_flight = self.knee_depth().unwrap_or(1).saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
         let rate = rounded(next);
         (open && rate > 0)
-            .then_some(Coordinates { small: in_flight, large: 0, step: Step::Rate(rate) })
+            .then_some(Coordinates::Rate { rate_per_s: rate, in_flight_max: in_flight, large_beside: 0 })
             .and_then(|coordinates| self.unless_done(coordinates))
     }
 
     /// The depth of the greatest throughput once more.
     fn next_again(&self) -> Option<Coordinates> {
         let (point, _) = self.of(Step::Depth).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
-        self.unless_done(Coordinates { small: point.small, large: 0, step: Step::Again })
+        self.unless_done(Coordinates::Again { depth: point.coordinates.depth()? })
     }
 
     fn next_write(&self) -> Option<Coordinates> {
         if !self.request.writes {
             return None;
         }
-        let log = |bytes| self.unless_done(Coordinates { small: 1, large: 0, step: log_step(bytes) });
-        self.next_doubling(Step::Write, WRITE_DEPTH_MAX).or_else(|| LOG_SIZES.into_iter().find_map(log))
+        let log = |bytes| self.unless_done(log(bytes));
+        self.next_doubling(|depth| Coordinates::Write { depth }, WRITE_DEPTH_MAX)
+            .or_else(|| LOG_SIZES.into_iter().find_map(log))
     }
 }
 
@@ -487,7 +491,7 @@ mod tests {
         };
         recorder.pour_into(&mut stream);
         let record = PointRecord {
-            coordinates: Coordinates { small: depth, large: 0, step: Step::Depth },
+            coordinates: Coordinates::at_depth(depth),
             started: String::new(),
             warm_up: Nanos(0),
             measured: Nanos::from_secs(3),
@@ -509,11 +513,12 @@ mod tests {
         let mut done = Vec::new();
         // Too small a volume for passes, so that depths come first.
         while let Some(next) = CalibrateRequest::DEFAULT.next(1 << 20, 1, &done).map(|point| point.coordinates)
-            && next.step == Step::Depth
+            && next.step() == Step::Depth
         {
-            done.push(point(next.small, iops(next.small), kept(next.small)));
+            let depth = next.outstanding();
+            done.push(point(depth, iops(depth), kept(depth)));
         }
-        done.iter().map(|point| point.small).collect()
+        done.iter().filter_map(|point| point.coordinates.depth()).collect()
     }
 
     #[test]

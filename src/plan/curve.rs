@@ -6,7 +6,7 @@
 use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms, Step, Stream, Until,
+    Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms, Stream, Until,
 };
 
 /// Greatest depth at which the maximum is searched for.
@@ -16,7 +16,7 @@ impl CurveRequest {
     /// The point that comes next, after those that are done; none when all are.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates() == *wanted);
+        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
         let coordinates = match &self.loads {
             Loads::Depths(depths) => depths.iter().map(|depth| self.depth(*depth)).find(|wanted| !is_done(wanted))?,
             Loads::Rates(rates) => rates.iter().map(|rate| self.rate(*rate)).find(|wanted| !is_done(wanted))?,
@@ -33,7 +33,7 @@ impl CurveRequest {
 
     /// The greatest throughput of a closed loop, or the depth that is to be measured next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
-        let at = |depth| done.iter().find(|point| point.coordinates() == self.depth(depth))?.classes.first();
+        let at = |depth| done.iter().find(|point| point.coordinates == self.depth(depth))?.classes.first();
         let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| at(depth).map(|class| class.iops));
         climbed.wanted.map_or(Ok(climbed.best), Err)
     }
@@ -46,12 +46,15 @@ impl CurveRequest {
         }
     }
 
-    fn depth(&self, small: u32) -> Coordinates {
-        Coordinates { small, large: self.beside(), step: Step::Depth }
+    fn depth(&self, depth: u32) -> Coordinates {
+        match self.sql {
+            Some(_) => Coordinates::Sessions { sessions: depth },
+            None => Coordinates::Depth { depth, large_beside: self.beside() },
+        }
     }
 
-    fn rate(&self, rate: u64) -> Coordinates {
-        Coordinates { small: self.in_flight_max, large: self.beside(), step: Step::Rate(rate) }
+    fn rate(&self, rate_per_s: u64) -> Coordinates {
+        Coordinates::Rate { rate_per_s, in_flight_max: self.in_flight_max, large_beside: self.beside() }
     }
 
     fn beside(&self) -> u32 {
@@ -59,11 +62,9 @@ impl CurveRequest {
     }
 
     fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
-        let load = match coordinates.step {
-            Step::Rate(rate) => {
-                Load::Open { rate: rate as f64, arrivals: self.arrivals, in_flight_max: self.in_flight_max }
-            }
-            _ => Load::Closed { depth: coordinates.small },
+        let load = match coordinates.rate() {
+            Some(rate) => Load::Open { rate: rate as f64, arrivals: self.arrivals, in_flight_max: self.in_flight_max },
+            None => Load::Closed { depth: coordinates.outstanding() },
         };
         let pattern = match self.pattern {
             // Somewhere else than where the last point has just been.
@@ -88,7 +89,7 @@ impl CurveRequest {
         let (until, window) = match self.sql.map_or(SqlStop::Precise, |terms| terms.stop) {
             SqlStop::Precise => (precise, WINDOW),
             SqlStop::Elapsed(time) => (Until::Elapsed(time), Point::second()),
-            SqlStop::OpsOfEach(count) => (Until::Ops(count * u64::from(coordinates.small)), Point::second()),
+            SqlStop::OpsOfEach(count) => (Until::Ops(count * u64::from(coordinates.outstanding())), Point::second()),
         };
         Point {
             coordinates,

@@ -6,7 +6,7 @@
 use super::calibrate::{SMALL, WINDOW, seed_of};
 use crate::analyse::PointSummary;
 use crate::model::{
-    Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Step, Stream, Until,
+    Coordinates, Layer, LayersRequest, Load, Mix, Pattern, Point, Ratio, ReadWay, SqlWork, Stream, Until,
 };
 
 impl LayersRequest {
@@ -43,20 +43,20 @@ impl LayersRequest {
     /// The point that comes next, after those that are done; none when all are.
     #[must_use]
     pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates() == *wanted);
+        let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
         self.coordinates().into_iter().find(|wanted| !is_done(wanted)).map(|wanted| self.point(wanted, seed))
     }
 
     /// Every point, in the order they are measured.
     fn coordinates(&self) -> Vec<Coordinates> {
         let mut all = Vec::new();
-        for small in &self.sessions {
+        for sessions in &self.sessions {
             for round in 1..=self.rounds {
                 let mut layers = self.layers();
                 if round % 2 == 0 {
                     layers.reverse();
                 }
-                let of = |layer| Coordinates { small: *small, large: 0, step: Step::Layer(layer, round) };
+                let of = |layer| Coordinates::Layer { layer, sessions: *sessions, round };
                 all.extend(layers.into_iter().map(of));
             }
         }
@@ -64,10 +64,10 @@ impl LayersRequest {
     }
 
     fn point(&self, coordinates: Coordinates, seed: u64) -> Point {
-        let sql = if let Step::Layer(layer, _) = coordinates.step { self.work_of(layer) } else { None };
+        let sql = if let Coordinates::Layer { layer, .. } = coordinates { self.work_of(layer) } else { None };
         let stream = Stream {
             name: SMALL.into(),
-            load: Load::Closed { depth: coordinates.small },
+            load: Load::Closed { depth: coordinates.outstanding() },
             mix: Mix::READS,
             pattern: Pattern::Uniform,
             length: self.block(),
@@ -87,7 +87,7 @@ impl LayersRequest {
     #[must_use]
     pub fn extremes_of(&self, layer: Layer, seed: u64) -> Vec<Point> {
         let most = self.sessions.iter().copied().max().unwrap_or(1);
-        vec![self.point(Coordinates { small: most, large: 0, step: Step::Layer(layer, 1) }, seed)]
+        vec![self.point(Coordinates::Layer { layer, sessions: most, round: 1 }, seed)]
     }
 
     /// The same of every layer.

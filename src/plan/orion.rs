@@ -274,16 +274,17 @@ impl OrionRequest {
             length,
         };
         let mut streams = Vec::new();
-        if cell.small > 0 {
-            streams.push(stream(SMALL, cell.small, Pattern::Uniform, self.size_small));
+        let (small, large) = cell.small_and_large();
+        if small > 0 {
+            streams.push(stream(SMALL, small, Pattern::Uniform, self.size_small));
         }
         match self.large_type {
-            LargeType::Rand if cell.large > 0 => {
-                streams.push(stream(LARGE, cell.large, Pattern::Uniform, self.size_large));
+            LargeType::Rand if large > 0 => {
+                streams.push(stream(LARGE, large, Pattern::Uniform, self.size_large));
             }
             LargeType::Rand => {}
-            LargeType::Seq => streams.extend((0..cell.large).map(|index| {
-                let start = self.stream_start(index, cell.large, volume);
+            LargeType::Seq => streams.extend((0..large).map(|index| {
+                let start = self.stream_start(index, large, volume);
                 stream(LARGE, self.num_stream_io, Pattern::Sequential { start }, self.size_large)
             })),
         }
@@ -528,7 +529,8 @@ pub(crate) fn least_common_multiple(a: u64, b: u64) -> u64 {
 /// A seed for each cell, the same in every matrix that has the cell. The factor is odd, so no two cells share one; it
 /// is not the increment of the generator's own seeding, or two cells could draw the same numbers a little apart.
 fn seed_of(seed: u64, cell: Coordinates) -> u64 {
-    let packed = u64::from(cell.small) << 32 | u64::from(cell.large);
+    let (small, large) = cell.small_and_large();
+    let packed = u64::from(small) << 32 | u64::from(large);
     seed ^ packed.wrapping_mul(0xda94_2042_e4dd_58b5)
 }
 
@@ -548,7 +550,7 @@ mod tests {
     }
 
     fn cells(request: &OrionRequest) -> Vec<(u32, u32)> {
-        request.cells().into_iter().map(|cell| (cell.small, cell.large)).collect()
+        request.cells().into_iter().map(Coordinates::small_and_large).collect()
     }
 
     #[test]

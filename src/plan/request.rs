@@ -3,7 +3,7 @@
 //! The points of `orion` are all known beforehand, and an import has none: neither has a next one here.
 
 use crate::analyse::PointSummary;
-use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Step};
+use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms};
 
 impl Request {
     /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
@@ -14,8 +14,8 @@ impl Request {
             Self::Curve(request) | Self::Sql(request) => request.next(usable, seed, done),
             Self::Layers(request) => request.next(seed, done),
             Self::Soak(request) => {
-                let rounds = done.iter().filter_map(|point| match point.step {
-                    Step::Round(number) => Some(number),
+                let rounds = done.iter().filter_map(|point| match point.coordinates {
+                    Coordinates::Round { round, .. } => Some(round),
                     _ => None,
                 });
                 let next = rounds.max().unwrap_or(0) + 1;

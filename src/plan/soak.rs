@@ -5,7 +5,7 @@
 //! timetable; a number that is missing is a round that did not take place.
 
 use super::calibrate::{SMALL, seed_of};
-use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Step, Stream, Until, WarmUp};
+use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Stream, Until, WarmUp};
 
 /// Windows of a round that lasts as long as it may: enough for a look inside, few enough for weeks of them.
 const WINDOWS: u64 = 4;
@@ -26,7 +26,7 @@ impl SoakRequest {
     /// Round `number`, which begins `late`: it ends in time for the next one.
     #[must_use]
     pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
-        let coordinates = Coordinates { small: self.load.slots(), large: 0, step: Step::Round(number) };
+        let coordinates = Coordinates::Round { round: number, outstanding: self.load.slots() };
         let seed = seed_of(seed, coordinates);
         let pattern = match self.pattern {
             // Somewhere else than where the last round was.

@@ -12,12 +12,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the journal's format. Every version ever released is read.
-pub const FORMAT: u32 = 1;
-
-/// Version of the format of a journal that holds what other tools measured. Programs that know no such lines know no
-/// such version either, and say so, instead of calling the journal damaged.
-pub const FORMAT_IMPORTED: u32 = 2;
+/// Version of the journal's format. Every version ever released is read: 1 and 2 have other coordinates, and 1 has no
+/// lines of what other tools measured.
+pub const FORMAT: u32 = 3;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
@@ -448,7 +445,7 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
             Line::Imported(imported) => Entry::Imported(imported),
         };
         match &header {
-            Some(header) => each(header, entry),
+            Some(header) => each(header, header.in_this_format(entry)),
             None => return Err(damaged(number, "a point before the header")),
         }
     };
@@ -459,6 +456,20 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
         )
     })?;
     Ok(Lines { header, whole, cut })
+}
+
+impl Header {
+    /// Before format 3 sessions of a database were called depths.
+    fn in_this_format(&self, mut entry: Entry) -> Entry {
+        if let Entry::Point(point) = &mut entry
+            && let Coordinates::Depth { depth, .. } = point.coordinates
+            && self.format < 3
+            && point.streams.first().is_some_and(|stream| stream.sql.is_some())
+        {
+            point.coordinates = Coordinates::Sessions { sessions: depth };
+        }
+        entry
+    }
 }
 
 /// A line as it lies in the file.
@@ -515,8 +526,8 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
         format: u32,
     }
     match serde_json::from_slice::<Only>(line) {
-        Ok(Only { header: Format { format } }) if format > FORMAT_IMPORTED => Err(Error::usage(
-            format!("'{}' has format {format}, and this program reads up to {FORMAT_IMPORTED}", path.display()),
+        Ok(Only { header: Format { format } }) if format > FORMAT => Err(Error::usage(
+            format!("'{}' has format {format}, and this program reads up to {FORMAT}", path.display()),
             "read it with the version that wrote it, or a later one",
         )),
         _ => Ok(()),

@@ -107,7 +107,7 @@ fn sustained(found: &Calibration) -> String {
         let served = format!("offered at random times and served: p99 {}{not}", latency(at.p99_us));
         line(&name, &format!("{rate}/s"), "", &served)
     } else {
-        let mut rates = found.points.iter().filter(|point| matches!(point.step, Step::Rate(_)));
+        let mut rates = found.points.iter().filter(|point| point.step() == Step::Rate);
         let fails = |point: &PointSummary| point.classes.iter().any(|class| !class.failed.is_empty());
         let why = match sustained.broken_rate {
             None => "no offered rate was measured".to_string(),

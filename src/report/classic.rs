@@ -378,13 +378,14 @@ fn best<'a, 'b>(
 
 /// `Small=5 and Large=0`.
 fn label(cell: &Cell<'_>) -> String {
-    let Coordinates { small, large, .. } = cell.point.coordinates;
+    let (small, large) = cell.point.coordinates.small_and_large();
     format!("Small={small} and Large={large}")
 }
 
 /// `Small=5 Large=0`: two words that no other line of the file holds.
 fn key(coordinates: Coordinates) -> String {
-    format!("Small={} Large={}", coordinates.small, coordinates.large)
+    let (small, large) = coordinates.small_and_large();
+    format!("Small={small} Large={large}")
 }
 
 /// A latency line for each kind of small I/O that the cell did.

@@ -43,7 +43,7 @@ pub(super) fn parts(run: &Run, found: &CurveResult) -> (String, String) {
 
 /// The points of an open loop, and those of a closed one.
 fn by_loop(found: &CurveResult) -> (Vec<&PointSummary>, Vec<&PointSummary>) {
-    found.points.iter().partition(|point| matches!(point.step, Step::Rate(_)))
+    found.points.iter().partition(|point| point.step() == Step::Rate)
 }
 
 /// The chart, and what the points tell together.
@@ -91,7 +91,7 @@ fn closed_table(points: &[&PointSummary], rate: &str) -> String {
         let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
         let line = format!(
             "{:>6} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7}  {:<6}  {}",
-            point.small,
+            point.coordinates.outstanding(),
             class.iops,
             quantity::precision(class.rate()),
             class.mib_per_s,
@@ -135,7 +135,7 @@ fn open_table(points: &[&PointSummary], found: &CurveResult, request: &CurveRequ
         "service p50 p99"
     );
     for (point, class) in with_class(points) {
-        let Step::Rate(rate) = point.step else { continue };
+        let Some(rate) = point.coordinates.rate() else { continue };
         let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
         let [service, service_p99] = times(class.service, |l| [l.p50_us, l.p99_us]);
         let line = format!(
@@ -166,7 +166,7 @@ fn beside(points: &[&PointSummary], load: &str) -> String {
                     "beside it", "IOPS", "", "MiB/s", "mean", "p50"
                 );
             }
-            let at = if let Step::Rate(rate) = point.step { rate } else { point.small.into() };
+            let at = point.coordinates.rate().unwrap_or(point.coordinates.outstanding().into());
             let [mean, p50] = times(class.latency, |l| [l.mean_us, l.p50_us]);
             let name = format!("{}, depth {}", class.name, class.outstanding);
             let _ = writeln!(
@@ -248,7 +248,7 @@ fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
         mark,
         points: with_class(points).filter_map(|(_, class)| Some((class.iops, of(&class.latency?)))).collect(),
     };
-    let is_open = points.iter().any(|point| matches!(point.step, Step::Rate(_)));
+    let is_open = points.iter().any(|point| point.step() == Step::Rate);
     let mark = if is_open {
         found.maximum.map(|at| Mark { throughput: at.iops.value, word: "maximum of the closed loop".into() })
     } else {
@@ -271,7 +271,7 @@ fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
 
 /// One load alone is no curve, and has no knee.
 fn has_shape(found: &CurveResult) -> bool {
-    found.points.iter().filter(|point| point.step == Step::Depth).count() > 1
+    found.points.iter().filter(|point| point.step() == Step::Depth).count() > 1
 }
 
 /// What the points tell together.

@@ -11,9 +11,14 @@ use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
 
+/// Version of the form of JSON reports: 2 has coordinates that say what they are.
+const FORMAT: u32 = 2;
+
 /// With what every JSON report of a run begins: what was run, on what, with which versions.
 #[derive(Debug, Serialize)]
 pub(super) struct Head<'a> {
+    /// Version of the form of these reports.
+    format: u32,
     version: &'a str,
     started: &'a str,
     command: &'a [String],
@@ -26,6 +31,7 @@ pub(super) struct Head<'a> {
 impl<'a> Head<'a> {
     pub(super) fn of(header: &'a Header) -> Self {
         Self {
+            format: FORMAT,
             version: &header.version,
             started: &header.started,
             command: &header.command,
@@ -113,7 +119,8 @@ pub fn csv(run: &Run) -> String {
     for point in run.latest().iter().map(summarise) {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
-            let _ = write!(text, "{},{},{},{},", point.small, point.large, cell(&class.name), class.io_bytes);
+            let (small, large) = point.coordinates.small_and_large();
+            let _ = write!(text, "{small},{large},{},{},", cell(&class.name), class.io_bytes);
             let _ =
                 write!(text, "{},{},{failed},{:.2},{:.3},", class.outstanding, class.done, class.iops, class.mib_per_s);
             match class.latency {
@@ -138,7 +145,7 @@ pub fn csv(run: &Run) -> String {
 
 /// The columns from `step` on: what is known of the figures, and what an open loop has besides. Empty is unknown.
 fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
-    let mut text = format!("{},", point.step);
+    let mut text = format!("{},", point.coordinates.step_name());
     let mut figure = |value: Option<f64>| {
         let _ = write!(text, "{},", value.map_or_else(String::new, |value| format!("{value:.3}")));
     };

@@ -295,14 +295,14 @@ mod tests {
     use crate::analyse::{Judgement, RunResult, compare};
     use crate::import::{Source, read, table::Columns};
     use crate::model::{Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
-    use crate::record::journal::{EngineChoice, FORMAT_IMPORTED, Header};
+    use crate::record::journal::{EngineChoice, FORMAT, Header};
     use crate::report::{comparison, data, golden};
 
     fn run(files: &[(&str, &str)]) -> Run {
         let sources: Vec<Source> = files.iter().map(|(name, text)| Source { name, text }).collect();
         let imported = read(&sources, None, &Columns::default()).unwrap();
         let header = Header {
-            format: FORMAT_IMPORTED,
+            format: FORMAT,
             version: "0.1.0".into(),
             started: "2026-01-02T03:04:05+00:00".into(),
             command: vec!["import".into()],

@@ -4,7 +4,7 @@ use super::calibration::NAME_WIDTH;
 use super::curve::{p99, steady, times};
 use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
 use crate::analyse::{ClassSummary, CurveResult, PointSummary, quantity};
-use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Step, Tables};
+use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Tables};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(super) fn parts(run: &Run, found: &CurveResult) -> Option<(String, String)> 
         text.push_str(&super::curve::shape(found));
         for point in &found.points {
             if let Some(sql) = &point.sql {
-                let _ = write!(text, "\n{} sessions", point.small);
+                let _ = write!(text, "\n{} sessions", point.coordinates.outstanding());
                 text.push_str(&waits(sql));
             }
         }
@@ -118,7 +118,8 @@ fn loads(points: &[PointSummary]) -> String {
         let physical = server.and_then(|server| server.physical);
         let cpu = server.and_then(|server| server.cpu_us);
         let per_cpu = server.and_then(|server| server.physical_per_cpu_s);
-        let load = if let Step::Rate(rate) = point.step { format!("{rate}/s") } else { point.small.to_string() };
+        let sessions = || point.coordinates.outstanding().to_string();
+        let load = point.coordinates.rate().map_or_else(sessions, |rate| format!("{rate}/s"));
         let line = format!(
             "{load:>8} {:>8.0} {:<8} {:>8.0} {:>10} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7} {:>6} {:>10}  {}",
             class.iops,
@@ -354,7 +355,7 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
     let mut text = format!("{AWR_HEAD}\n");
     for point in points {
         let Some(sql) = &point.sql else { continue };
-        let name = format!("{}:{}", run.header.started, point.coordinates().name());
+        let name = format!("{}:{}", run.header.started, point.coordinates.name());
         let server = sql.server.as_ref();
         let figure = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
         let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()));

@@ -66,7 +66,8 @@ pub fn points(summaries: &[PointSummary]) -> String {
     );
     for summary in summaries {
         for class in &summary.classes {
-            let _ = writeln!(text, "{:>5} {:>5}  {}", summary.small, summary.large, class_line(class, summary));
+            let (small, large) = summary.coordinates.small_and_large();
+            let _ = writeln!(text, "{small:>5} {large:>5}  {}", class_line(class, summary));
         }
     }
     text

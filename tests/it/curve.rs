@@ -22,7 +22,7 @@ fn report(place: &Place, arguments: &str) -> String {
 /// Offered rate as asked, and the class, of every point of an open loop.
 fn open_points(document: &Value) -> Vec<(f64, &Value)> {
     let points = document["points"].as_array().unwrap().iter();
-    points.filter_map(|point| Some((point["step"]["rate"].as_f64()?, &point["classes"][0]))).collect()
+    points.filter_map(|point| Some((point["rate_per_s"].as_f64()?, &point["classes"][0]))).collect()
 }
 
 fn number(value: &Value) -> f64 {
@@ -39,7 +39,7 @@ fn what_was_offered_was_done_or_failed_or_never_began_and_too_much_is_marked() {
     let points = open_points(&document);
     assert_eq!(points.len(), 12);
     let measured = |rate: f64| {
-        let of_rate = |point: &&Value| point["step"]["rate"].as_f64() == Some(rate);
+        let of_rate = |point: &&Value| point["rate_per_s"].as_f64() == Some(rate);
         number(&document["points"].as_array().unwrap().iter().find(of_rate).unwrap()["measured_s"])
     };
     let text = report(&place, "");

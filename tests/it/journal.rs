@@ -6,7 +6,7 @@
 use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
 use rigel::model::Coordinates;
-use rigel::record::journal::{self, FORMAT_IMPORTED, Journal, Run};
+use rigel::record::journal::{self, FORMAT, Journal, Run};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -107,12 +107,9 @@ fn a_damaged_line_and_a_later_format_are_named() {
     assert!(error.contains("is not the journal of a run") && error.contains("a point before the header"), "{error}");
 
     // A later format may have changed anything else.
-    let later = format!("{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n", FORMAT_IMPORTED + 1);
+    let later = format!("{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n", FORMAT + 1);
     let error = read(&place, later.as_bytes()).unwrap_err();
-    assert!(
-        error.contains(&format!("has format {}, and this program reads up to {FORMAT_IMPORTED}", FORMAT_IMPORTED + 1)),
-        "{error}"
-    );
+    assert!(error.contains(&format!("has format {}, and this program reads up to {FORMAT}", FORMAT + 1)), "{error}");
     assert!(error.contains("hint: "), "{error}");
 }
 

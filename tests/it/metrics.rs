@@ -9,7 +9,7 @@ use crate::common::run;
 use proptest::prelude::*;
 use rigel::analyse::{PredictabilityTerms, Round, predictability, round};
 use rigel::engine::sim::Sim;
-use rigel::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Step, Stream, Until, WarmUp};
+use rigel::model::{Coordinates, Load, Mix, Nanos, Objective, Pattern, Point, Stream, Until, WarmUp};
 use rigel::record::{Latencies, PointRecord};
 use rigel::report::openmetrics::{About, Exposed, Format};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
         length: 8192,
     };
     let point = Point {
-        coordinates: Coordinates { small: 8, large: 0, step: Step::Round(number) },
+        coordinates: Coordinates::Round { round: number, outstanding: 8 },
         streams: vec![stream("small", 8), stream("large", 1)],
         warm_up: WarmUp::NONE,
         until: Until::Ops(20_000),

@@ -22,7 +22,7 @@ fn point(load: Load, until: Until) -> Point {
         Stream { sql: None, name: "small".into(), load, mix: Mix::READS, pattern: Pattern::Uniform, length: 8192 };
     let second = Nanos::from_secs(1);
     Point {
-        coordinates: Coordinates { small: 1, large: 0, step: Step::Depth },
+        coordinates: Coordinates::at_depth(1),
         streams: vec![stream],
         warm_up: WarmUp { least: second, most: second },
         until,
@@ -250,8 +250,9 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
     let bound: Bound = "2500us@p99".parse().unwrap();
     let request = CalibrateRequest { bound, ..CalibrateRequest::DEFAULT };
     let found = calibrate("1,1ms,fixed", &request, 3);
-    let depths = found.points.iter().filter(|point| point.step == Step::Depth);
-    let kept: Vec<(u32, bool)> = depths.map(|point| (point.small, point.classes[0].within.unwrap().kept)).collect();
+    let depths = found.points.iter().filter(|point| point.step() == Step::Depth);
+    let kept: Vec<(u32, bool)> =
+        depths.map(|point| (point.coordinates.outstanding(), point.classes[0].within.unwrap().kept)).collect();
     assert_eq!(kept, [(1, true), (2, true), (4, false)]);
     // M/M/1: the response time is exponential with rate mu - lambda, so p99 = ln 100 / (mu - lambda). A bound of
     // 46 ms allows 900 a second of 1,000.

@@ -1,7 +1,7 @@
 //! A soak on a model of a device: its timetable, going on after every kind of end, and memory that does not grow.
 
 use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
-use rigel::model::{Moment, Step};
+use rigel::model::{Coordinates, Moment};
 use rigel::record::journal::{self, Run};
 use rigel::record::{End, PointRecord};
 use std::io::{BufRead, BufReader};
@@ -19,9 +19,9 @@ fn read(path: &Path) -> Run {
 }
 
 fn numbers(run: &Run) -> Vec<u32> {
-    let number = |record: &PointRecord| match record.coordinates.step {
-        Step::Round(number) => number,
-        step => panic!("{step} is no round"),
+    let number = |record: &PointRecord| match record.coordinates {
+        Coordinates::Round { round, .. } => round,
+        other => panic!("{other} is no round"),
     };
     run.points.iter().map(number).collect()
 }

@@ -32,7 +32,7 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
         assert!(output.status.code() == Some(1) && words.contains(&format!("rigel curve --resume {out}")), "{words}");
         let document = measured(&place, &format!("curve --resume {out}"));
         let points = document["points"].as_array().unwrap();
-        assert_eq!(points.iter().map(|point| point["small"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(points.iter().map(|point| point["sessions"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
         for point in points {
             // On a machine with other work windows can differ beyond telling: then there is no interval, and none wrong.
             let known = &point["classes"][0]["confidence"];
@@ -53,7 +53,7 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
             &format!("curve {url} --rate 20..60/20 --in-flight 4 --work-unit 8 --point-max 2s --out open"),
         );
         let points = document["points"].as_array().unwrap();
-        let offered: Vec<u64> = points.iter().map(|point| point["step"]["rate"].as_u64().unwrap()).collect();
+        let offered: Vec<u64> = points.iter().map(|point| point["rate_per_s"].as_u64().unwrap()).collect();
         assert_eq!(offered, [20, 40, 60]);
         for point in points {
             let class = &point["classes"][0];

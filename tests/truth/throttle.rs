@@ -140,7 +140,7 @@ fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
     let request = CalibrateRequest { point_most: Nanos::from_millis(200), depth_max: 16, ..CalibrateRequest::DEFAULT };
     let mut summaries: Vec<PointSummary> = Vec::new();
     while let Some(point) =
-        request.next(engine.usable(), 5, &summaries).filter(|point| point.coordinates.step == Step::Depth)
+        request.next(engine.usable(), 5, &summaries).filter(|point| point.coordinates.step() == Step::Depth)
     {
         let (record, counted) = counted(device, || crate::common::run(engine.as_ref(), &point));
         let what = point.coordinates.name();

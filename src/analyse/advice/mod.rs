@@ -11,7 +11,7 @@ mod postgres;
 mod scylla;
 
 use crate::analyse::{AtLoad, Calibration, Estimate, Interval, Limits};
-use crate::model::{Bytes, Nanos, Severity, Step, Target};
+use crate::model::{Bytes, Coordinates, Nanos, Severity, Step, Target};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::path::Path;
@@ -198,8 +198,9 @@ impl Ground<'_> {
     /// The depth at the knee, and the depths between which it lies: the next lower one that was measured did less.
     fn knee(&self) -> Option<(f64, [f64; 2])> {
         let knee = self.found.curve.knee?;
-        let depths = self.found.points.iter().filter(|point| point.step == Step::Depth);
-        let below = depths.map(|point| f64::from(point.small)).filter(|depth| *depth < knee.load);
+        let depths = self.found.points.iter().filter(|point| point.step() == Step::Depth);
+        let below =
+            depths.filter_map(|point| point.coordinates.depth().map(f64::from)).filter(|depth| *depth < knee.load);
         let low = below.fold(0.0, f64::max) + 1.0;
         Some((knee.load, [low, knee.load]))
     }
@@ -221,7 +222,7 @@ impl Ground<'_> {
     fn write_seconds(&self) -> Option<f64> {
         let depth = self.found.writes?.depth;
         let points = &self.found.points;
-        points.iter().find(|point| point.step == Step::Write && point.small == depth).map(|point| point.measured_s)
+        points.iter().find(|point| point.coordinates == Coordinates::Write { depth }).map(|point| point.measured_s)
     }
 
     /// The greatest MB/s of any write that was measured: no write as large as large reads is.

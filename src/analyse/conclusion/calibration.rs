@@ -65,7 +65,7 @@ fn bound_in_words(bound: &str) -> String {
 
 /// That no offered rate kept the bound, if rates were offered.
 fn kept_none(found: &Calibration) -> Option<String> {
-    let rates = || found.points.iter().any(|point| matches!(point.step, Step::Rate(_)));
+    let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
     (found.sustained.kept.is_none() && rates())
         .then(|| format!("No offered rate kept the bound of {}.", bound_in_words(&found.bound)))
 }

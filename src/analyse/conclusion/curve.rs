@@ -33,7 +33,7 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
     let Naming { rate, place, .. } = naming;
     let maximum = count(most.iops.value);
     let (p50, p99) = (time(most.p50_us.value), time(most.p99_us.value));
-    match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step == Step::Depth).count() > 1) {
+    match found.shape.knee.filter(|_| found.points.iter().filter(|point| point.step() == Step::Depth).count() > 1) {
         Some(knee) if knee.bounded_above => {
             let at = found.points.iter().find(|point| point.is_at_depth(knee.load));
             let there = at.and_then(|point| point.classes.first()).map_or(knee.throughput.value, |class| class.iops);

@@ -17,8 +17,8 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             "at most {} small I/Os of {} per second, with {} outstanding{}",
             count(most.class.iops),
             size(most.class.io_bytes),
-            most.point.small,
-            with_others(most.point.large, "large")
+            most.small(),
+            with_others(most.large(), "large")
         ));
     }
     if let Some(most) = found.most("large") {
@@ -26,8 +26,8 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
             "at most {} MBPS of large I/O of {}, with {} outstanding{}",
             count(most.class.mib_per_s),
             size(most.class.io_bytes),
-            most.point.large,
-            with_others(most.point.small, "small")
+            most.large(),
+            with_others(most.small(), "small")
         ));
     }
     let mut text = if parts.is_empty() {
@@ -57,13 +57,12 @@ fn with_others(number: u32, kind: &str) -> String {
 /// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the
 /// maximum of large ones.
 fn cost_of_large(found: &MatrixResult) -> Option<String> {
-    let most_large = found.points.iter().filter(|point| point.small > 0).map(|point| point.large).max()?;
+    let most_large = found.loads().filter(|(small, _)| *small > 0).map(|(_, large)| large).max()?;
     let at = |small: u32, large: u32| {
-        let mut cells = found.cells("small").filter(|cell| (cell.point.small, cell.point.large) == (small, large));
+        let mut cells = found.cells("small").filter(|cell| (cell.small(), cell.large()) == (small, large));
         cells.next().map(|cell| cell.class)
     };
-    let small =
-        found.cells("small").filter(|cell| cell.point.large == most_large).map(|cell| cell.point.small).max()?;
+    let small = found.cells("small").filter(|cell| cell.large() == most_large).map(|cell| cell.small()).max()?;
     let (alone, beside) = (at(small, 0)?, at(small, most_large)?);
     let plural = |number: u32| if number == 1 { "" } else { "s" };
     (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {

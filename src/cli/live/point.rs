@@ -72,8 +72,8 @@ impl PointNow {
             loads: point.streams.iter().map(|stream| load(&stream.load, stream.sql.is_some())).collect(),
             unit: first.map_or(Unit::Iops, |stream| Unit::of(stream.sql.is_some(), stream.length)),
             width: point.window,
-            span: match point.coordinates.step {
-                Step::Round(_) => Span::Round,
+            span: match point.coordinates.step() {
+                Step::Round => Span::Round,
                 _ => Span::Window(point.window),
             },
             until: point.until,

@@ -235,7 +235,7 @@ impl State {
 
     /// A point is in the journal.
     pub(in crate::cli) fn end(&mut self, record: &PointRecord, summary: &PointSummary) {
-        let is_round = matches!(record.coordinates.step, Step::Round(_));
+        let is_round = record.coordinates.step() == Step::Round;
         if is_round {
             self.span = Some(Span::Round);
             self.point = None;

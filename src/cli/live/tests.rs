@@ -7,7 +7,7 @@ use super::state::{HostNow, Stage, State};
 use crate::analyse::{DeviceLoad, HostLoad, summarise};
 use crate::drive::{self, Live, LiveClass, Terms};
 use crate::engine::sim::Sim;
-use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Step, Stream, Until, WarmUp};
+use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp};
 use crate::record::{Recorder, Seconds, Times};
 use crate::report::golden;
 use ratatui::Terminal;
@@ -31,7 +31,7 @@ fn point(depth: u32) -> Point {
         sql: None,
     };
     Point {
-        coordinates: Coordinates { small: depth, large: 0, step: Step::Depth },
+        coordinates: Coordinates::at_depth(depth),
         streams: vec![stream],
         warm_up: WarmUp::NONE,
         until: Until::Precise {
@@ -224,7 +224,7 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
     let mut state = State::new("soak sim:8,100us", 100);
     let round = |number| Point {
-        coordinates: Coordinates { small: 8, large: 0, step: Step::Round(number) },
+        coordinates: Coordinates::Round { round: number, outstanding: 8 },
         until: Until::Work { ops: 100_000, most: Nanos::from_secs(60) },
         window: Nanos::from_secs(15),
         ..point(8)

@@ -4,7 +4,7 @@ use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target,
 use crate::cli::output::remark;
 use crate::cli::progress::{Progress, Way};
 use crate::clock;
-use crate::model::{Error, Request, Step, Target};
+use crate::model::{Coordinates, Error, Request, Target};
 use crate::record::PointRecord;
 use crate::record::journal::{Header, Journal, Run};
 use crate::run::{Event, Listen, soak};
@@ -24,7 +24,7 @@ pub(in crate::cli) fn resume(
 ) -> Result<Option<(Job, u32)>, Error> {
     let mut last = 0;
     let (journal, header, cut) = Journal::reopen_each(directory, &mut |header, record| {
-        if let Step::Round(number) = record.coordinates.step {
+        if let Coordinates::Round { round: number, .. } = record.coordinates {
             last = last.max(number);
         }
         ended(header, Some(&record));

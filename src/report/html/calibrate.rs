@@ -75,9 +75,9 @@ fn sections(run: &Run, found: &Calibration, findings: Section) -> Vec<Section> {
 }
 
 fn curve(run: &Run, found: &Calibration) -> Section {
-    let closed = first_classes(&found.points, |point| point.step == Step::Depth);
-    let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
-    let large = first_classes(&found.points, |point| point.step == Step::Large);
+    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
+    let large = first_classes(&found.points, |point| point.step() == Step::Large);
     let bound = run.header.request().bound();
     let groups = throughput::closed_and_open(closed.clone(), open, &found.curve, bound, &found.sustained);
     let mut blocks: Vec<Block> = throughput::latency_charts(groups, "IOPS").into_iter().collect();
@@ -143,13 +143,12 @@ fn row(name: String, at: &AtLoad) -> Vec<String> {
 
 /// Low load, the knee, and the deepest that was tried.
 fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
-    let depths = || records.iter().filter(|record| record.coordinates.step == Step::Depth);
-    let deepest = depths().map(|record| record.coordinates.small).max();
+    let deepest = records.iter().filter_map(|record| record.coordinates.depth()).max();
     let wanted = [found.low_load.map(|at| at.depth), found.at_knee.map(|at| at.depth), deepest];
     let mut chosen: Vec<Chosen<'a>> = Vec::new();
     for depth in wanted.into_iter().flatten() {
         let name = format!("depth {depth}");
-        if let Some(record) = depths().find(|record| record.coordinates.small == depth)
+        if let Some(record) = records.iter().find(|record| record.coordinates.depth() == Some(depth))
             && chosen.iter().all(|(known, _)| *known != name)
         {
             chosen.push((name, record));

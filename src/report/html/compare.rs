@@ -163,9 +163,9 @@ fn table(found: &Comparison) -> Table {
 /// The loads of a run that are drawn: of small I/O in a closed loop, or of an open one.
 fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
     let closed = first_classes(points, |point| {
-        point.step == Step::Depth || point.step.is_cell() && point.large == 0 && point.small > 0
+        point.step() == Step::Depth || point.coordinates.small_alone().is_some_and(|small| small > 0)
     });
-    if closed.len() > 1 { closed } else { first_classes(points, |point| matches!(point.step, Step::Rate(_))) }
+    if closed.len() > 1 { closed } else { first_classes(points, |point| point.step() == Step::Rate) }
 }
 
 fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Section> {
@@ -254,13 +254,14 @@ fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec
             records.iter().all(|others| others.iter().any(|other| other.coordinates == record.coordinates))
         };
         let usable = |record: &&PointRecord| {
-            matches!(record.coordinates.step, Step::Depth | Step::Rate(_) | Step::Cell) && record.coordinates.small > 0
+            matches!(record.coordinates.step(), Step::Depth | Step::Rate | Step::Cell)
+                && record.coordinates.small_and_large().0 > 0
         };
         first.iter().filter(usable).filter(everywhere).collect()
     });
     let (Some(least), Some(most)) = (
         common.iter().min_by_key(|record| record.coordinates),
-        common.iter().max_by_key(|record| (record.coordinates.large == 0, record.coordinates)),
+        common.iter().max_by_key(|record| (record.coordinates.small_and_large().1 == 0, record.coordinates)),
     ) else {
         return Vec::new();
     };

@@ -29,7 +29,7 @@ pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
         .iter()
         .enumerate()
         .filter(|(_, point)| !point.classes.is_empty())
-        .partition(|(_, point)| matches!(point.step, Step::Rate(_)));
+        .partition(|(_, point)| point.step() == Step::Rate);
     let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
     let of_which = if closed.len() > 1 || open.is_empty() { &closed } else { &open };
     let least = of_which.iter().min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1))).copied();
@@ -48,7 +48,7 @@ pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
         let value = format!("{}/s", words::count(rate as f64));
         let note = "offered at times of their own, and served".to_string();
         figures.push(words::headline("curve.sustained.kept_rate", &label, rate as f64, value, tried, note));
-        let kept = found.points.iter().enumerate().find(|(_, point)| point.step == Step::Rate(rate));
+        let kept = found.points.iter().enumerate().find(|(_, point)| point.coordinates.rate() == Some(rate));
         figures.extend(kept.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
     } else if let Some(knee) = found.shape.knee {
         let at = found.points.iter().enumerate().find(|(_, point)| point.is_at_depth(knee.load));
@@ -70,7 +70,7 @@ pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Hea
     let value = class.latency?.p99_us;
     let interval = class.confidence.and_then(|known| known.p99_us);
     let median = class.latency.map_or_else(String::new, |latency| words::time(latency.p50_us));
-    let note = format!("{}; median {median}", point.coordinates());
+    let note = format!("{}; median {median}", point.coordinates);
     let name = format!("points.{index}.classes.0.p99_us");
     Some(words::latency(&name, label, Estimate { value, interval }, note))
 }
@@ -86,8 +86,8 @@ fn sections(run: &Run, found: &CurveResult, findings: Section) -> Vec<Section> {
 
 /// Latency against throughput, and what the shape tells.
 pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
-    let closed = first_classes(&found.points, |point| point.step == Step::Depth);
-    let open = first_classes(&found.points, |point| matches!(point.step, Step::Rate(_)));
+    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
     let bound = run.header.request().bound();
     let has_shape = closed.len() > 1;
     let mut facts = found.shape;
@@ -120,8 +120,8 @@ pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec
     if let Some(kept) = found.sustained.kept_rate {
         for share in [0.5, 0.9, 1.0] {
             let goal = kept as f64 * share;
-            let rates = records.iter().filter_map(|record| match record.coordinates.step {
-                Step::Rate(rate) if rate <= kept => Some((rate as f64, record)),
+            let rates = records.iter().filter_map(|record| match record.coordinates.rate() {
+                Some(rate) if rate <= kept => Some((rate as f64, record)),
                 _ => None,
             });
             let nearest = rates.min_by(|one, other| (one.0 - goal).abs().total_cmp(&(other.0 - goal).abs()));
@@ -131,8 +131,7 @@ pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth that was measured")]
         let knee = found.shape.knee.map(|knee| knee.load as u32);
         for depth in [depths.first().copied(), knee, depths.last().copied()].into_iter().flatten() {
-            let of_depth =
-                |record: &&PointRecord| record.coordinates.step == Step::Depth && record.coordinates.small == depth;
+            let of_depth = |record: &&PointRecord| record.coordinates.depth() == Some(depth);
             wanted.extend(records.iter().find(of_depth));
         }
     }
@@ -146,8 +145,7 @@ pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec
 }
 
 fn depths(records: &[PointRecord]) -> Vec<u32> {
-    let of_depth = records.iter().filter(|record| record.coordinates.step == Step::Depth);
-    let mut depths: Vec<u32> = of_depth.map(|record| record.coordinates.small).collect();
+    let mut depths: Vec<u32> = records.iter().filter_map(|record| record.coordinates.depth()).collect();
     depths.sort_unstable();
     depths
 }

@@ -5,7 +5,7 @@ use super::page::{Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit
 use super::throughput::{self, Group, first_classes};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixCell, MatrixResult, PointSummary};
-use crate::model::Request;
+use crate::model::{Coordinates, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 
@@ -19,7 +19,7 @@ pub(super) fn page(run: &Run, result: &MatrixResult, findings: Section, page: Pa
 }
 
 fn place(point: &PointSummary) -> String {
-    format!("Small={}, Large={}", point.small, point.large)
+    point.coordinates.to_string()
 }
 
 fn figures(found: &MatrixResult) -> Vec<Headline> {
@@ -67,7 +67,11 @@ fn sections(run: &Run, records: &[PointRecord], found: &MatrixResult, findings: 
 
 /// The three fields; none where no cell has both small and large I/O, as a line says that better.
 fn fields(points: &[PointSummary]) -> Option<Section> {
-    if points.iter().all(|point| point.small == 0 || point.large == 0) {
+    let is_alone = |point: &PointSummary| {
+        let (small, large) = point.coordinates.small_and_large();
+        small == 0 || large == 0
+    };
+    if points.iter().all(is_alone) {
         return None;
     }
     let iops = |class: &ClassSummary| Some(class.iops);
@@ -91,9 +95,10 @@ fn field(
     of: fn(&ClassSummary) -> Option<f64>,
 ) -> Option<Chart> {
     let mut found: Vec<(u32, u32, f64)> = Vec::new();
-    for point in points.iter().filter(|point| point.step.is_cell()) {
+    for point in points {
+        let (small, large) = point.coordinates.small_and_large();
         let value = point.classes.iter().find(|it| it.name == class && it.done > 0).and_then(of);
-        found.extend(value.map(|value| (point.small, point.large, value)));
+        found.extend(value.map(|value| (small, large, value)));
     }
     let axis = |of: fn(&(u32, u32, f64)) -> u32| {
         let mut loads: Vec<u32> = found.iter().map(of).collect();
@@ -134,8 +139,8 @@ fn field(
 
 /// Small I/O without large beside, and large without small, as lines.
 fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
-    let small = first_classes(points, |point| point.step.is_cell() && point.large == 0 && point.small > 0);
-    let large = first_classes(points, |point| point.step.is_cell() && point.small == 0 && point.large > 0);
+    let small = first_classes(points, |point| point.coordinates.small_alone().is_some_and(|small| small > 0));
+    let large = first_classes(points, |point| point.coordinates.large_alone().is_some_and(|large| large > 0));
     let group = Group { name: "", loads: small.clone(), shape: Shape::Line };
     let latency = throughput::latency_chart(&[group], throughput::marks(shape, None, None), "IOPS");
     let mut blocks: Vec<Block> = throughput::beside([latency]).into_iter().collect();
@@ -150,15 +155,15 @@ fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
 
 /// The least and the greatest number of small I/Os alone and the knee between, and the most beside large ones.
 fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &CurveFacts) -> Vec<Chosen<'a>> {
-    let alone = || points.iter().filter(|point| point.large == 0 && point.small > 0).map(|point| point.small);
+    let alone = || points.iter().filter_map(|point| point.coordinates.small_alone()).filter(|small| *small > 0);
     let knee = shape.knee.and_then(|knee| alone().find(|small| (f64::from(*small) - knee.load).abs() < 0.5));
     let mut wanted: Vec<(u32, u32)> =
         [alone().min(), knee, alone().max()].into_iter().flatten().map(|small| (small, 0)).collect();
-    let both = points.iter().filter(|point| point.small > 0 && point.large > 0);
-    wanted.extend(both.map(|point| (point.small, point.large)).max());
+    let loads = points.iter().map(|point| point.coordinates.small_and_large());
+    wanted.extend(loads.filter(|(small, large)| *small > 0 && *large > 0).max());
     let mut chosen: Vec<Chosen<'a>> = Vec::new();
     for (small, large) in wanted {
-        let of_cell = |record: &&PointRecord| (record.coordinates.small, record.coordinates.large) == (small, large);
+        let of_cell = |record: &&PointRecord| record.coordinates == Coordinates::cell(small, large);
         if let Some(record) = records.iter().find(of_cell)
             && chosen.iter().all(|(_, known)| known.coordinates != record.coordinates)
         {

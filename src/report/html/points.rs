@@ -46,7 +46,7 @@ fn row(point: &PointSummary, class: &ClassSummary) -> Vec<String> {
     );
     let known = class.rate().precision().filter(|share| share.is_finite());
     vec![
-        point.coordinates().to_string(),
+        point.coordinates.to_string(),
         class.name.clone(),
         words::count(class.iops),
         known.map_or_else(|| "?".into(), words::percent),

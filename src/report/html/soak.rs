@@ -485,12 +485,12 @@ mod tests {
     use super::*;
     use crate::analyse::{Kept, PredictabilityTerms, RoundEnd, predictability};
     use crate::model::{Host, ImportRequest, Invocation, Layout, Target, TargetFacts};
-    use crate::record::journal::{EngineChoice, FORMAT_IMPORTED};
+    use crate::record::journal::{EngineChoice, FORMAT};
     use crate::report::html::render;
 
     fn header() -> Header {
         Header {
-            format: FORMAT_IMPORTED,
+            format: FORMAT,
             version: "0.1.0".into(),
             started: "2026-01-02T03:04:05+00:00".into(),
             command: vec!["soak".into()],

@@ -5,7 +5,6 @@ use super::page::{Block, Headline, Page, Section, Table};
 use super::{distribution, points, setup, timeline, words};
 use crate::analyse::sql::{Figure, ServerFigures, SqlSummary};
 use crate::analyse::{CurveResult, Naming, PointSummary};
-use crate::model::Step;
 use crate::record::journal::Run;
 use crate::report::curve::workload_of;
 
@@ -20,8 +19,8 @@ pub(super) fn page(run: &Run, found: &CurveResult, findings: Section, page: Page
 
 fn figures(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSummary) -> Vec<Headline> {
     let mut figures = Vec::new();
-    let at = match point.step {
-        Step::Rate(rate) => format!("{} offered a second", words::count(rate as f64)),
+    let at = match point.coordinates.rate() {
+        Some(rate) => format!("{} offered a second", words::count(rate as f64)),
         _ => format!("{} sessions", sql.sessions),
     };
     if let Some(class) = point.classes.first() {
@@ -76,7 +75,7 @@ fn database(found: &CurveResult) -> Section {
         blocks.push(Block::Table(loads(&found.points)));
     }
     if let Some((_, point, sql)) = found.busiest() {
-        let at = if several { format!(", {}", point.coordinates()) } else { String::new() };
+        let at = if several { format!(", {}", point.coordinates) } else { String::new() };
         let tables = [costs(sql, &at), waits(sql, &at)];
         let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
         blocks.push(Block::Beside(tables.collect()));
@@ -98,7 +97,7 @@ fn loads(points: &[PointSummary]) -> Table {
         let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
         let cpu = rate(|server| server.cpu_us);
         rows.push(vec![
-            point.coordinates().to_string(),
+            point.coordinates.to_string(),
             words::count(sql.operations_per_s),
             words::count(sql.visited.per_s),
             known(rate(|server| server.physical)),

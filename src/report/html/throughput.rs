@@ -3,7 +3,7 @@
 use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
 use super::words;
 use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
-use crate::model::{Bound, Step};
+use crate::model::{Bound, Coordinates};
 
 /// Steps of the line of a law.
 const LAW_STEPS: u32 = 48;
@@ -17,7 +17,7 @@ pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
 pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSummary) -> bool) -> Vec<At<'_>> {
     let chosen = points.iter().filter(|point| wanted(point));
     let mut found: Vec<At<'_>> = chosen.filter_map(|point| Some((point, point.classes.first()?))).collect();
-    found.sort_by_key(|(point, _)| point.coordinates());
+    found.sort_by_key(|(point, _)| point.coordinates);
     found
 }
 
@@ -152,10 +152,10 @@ fn latency_series(
 
 /// `depth 8`; of an offered rate that was not met, that too.
 fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
-    let name = match point.step {
-        Step::Rate(rate) => format!("{} offered a second", words::count(rate as f64)),
-        Step::Cell if point.large == 0 => format!("depth {}", point.small),
-        _ => point.coordinates().to_string(),
+    let name = match point.coordinates {
+        Coordinates::Rate { rate_per_s: rate, .. } => format!("{} offered a second", words::count(rate as f64)),
+        Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
+        _ => point.coordinates.to_string(),
     };
     if class.met == Some(false) { format!("{name}, not met") } else { name }
 }
@@ -245,23 +245,28 @@ pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts
     Some(chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
 }
 
+/// Outstanding large I/Os.
+fn large(point: &PointSummary) -> u32 {
+    point.coordinates.small_and_large().1
+}
+
 /// Megabytes a second of large I/O over depth; none with fewer than two depths.
 pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
-    loads.sort_by_key(|(point, _)| point.large);
+    loads.sort_by_key(|(point, _)| large(point));
     let (first, last) = (loads.first()?, loads.last()?);
-    if first.0.large == last.0.large {
+    if large(first.0) == large(last.0) {
         return None;
     }
     let mut series = over_depth("large reads", &loads, 1e-6, |class| class.iops);
-    series.x = loads.iter().map(|(point, _)| f64::from(point.large)).collect();
+    series.x = loads.iter().map(|(point, _)| f64::from(large(point))).collect();
     let megabytes = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / 1e6;
     let description = format!(
         "MB/s of {what} by how many are outstanding: {} at depth {}, {} at depth {}.",
         words::count(megabytes(first.1)),
-        first.0.large,
+        large(first.0),
         words::count(megabytes(last.1)),
-        last.0.large
+        large(last.0)
     );
     let scale = f64::from(first.1.io_bytes);
     series.y.iter_mut().flatten().for_each(|value| *value *= scale);
