@@ -35,7 +35,7 @@ fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
     let mounts = mounts().unwrap_or_default();
     let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &target.place()?);
     let device_number = disk_below(number, mount);
-    // 0 and 0 is the kernel's way to say that the file takes no direct I/O: what is left is the device's block.
+    // With 0 and 0 the kernel reports that the file has no direct I/O: then the device's block size applies.
     let asked_by_kernel = given(StatxFlags::DIOALIGN)
         .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
         .filter(|alignment| *alignment > 0);

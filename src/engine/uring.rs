@@ -297,7 +297,7 @@ impl Session for UringSession<'_> {
 }
 
 impl Drop for UringSession<'_> {
-    /// Waits for what is outstanding: the kernel writes to our buffers until then.
+    /// Waits for outstanding operations: the kernel writes to our buffers until then.
     fn drop(&mut self) {
         let mut over = Vec::new();
         while self.outstanding > 0 {

@@ -227,7 +227,7 @@ impl Target<'_> {
             let shown = path.display();
             let file = match Opened::open(path) {
                 Ok(file) if file.identity() == *identity => file,
-                // Nobody finds a file that has no name any more.
+                // Nobody can find a deleted file any more.
                 _ if path.to_string_lossy().ends_with(" (deleted)") => continue,
                 _ => {
                     let why = format!("the file that it stands on is not to be found as '{shown}'");
@@ -318,7 +318,7 @@ mod tests {
         let text = b"Filename\t\tType\n/dev/sda2  partition 1 0 -2\n/a\\040b file 1 0 -3\n";
         assert_eq!(swaps(text), Ok(vec!["/dev/sda2".into(), "/a b".into()]));
         assert_eq!(swaps(b"Filename\tType\n"), Ok(Vec::new()));
-        // As where a container hides the file behind /dev/null, or /proc is not mounted.
+        // As if a container hides the file behind /dev/null, or /proc is not mounted.
         assert!(swaps(b"").is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! `MariaDB` and `MySQL` with `InnoDB` as an engine: a session is a connection, an operation a prepared statement.
 //!
-//! Goes in: operations whose position is a row counted over all tables. Comes out: whether the statement touched
-//! exactly the rows that it was made to. The plan is a range of the index on the key, one page after the other:
-//! multi-range read would sort first, which is another workload.
+//! Input: operations whose position is a row number over all tables. Output: whether the statement touched exactly the
+//! requested rows. The plan is an index range that reads one page after another. Multi-range read would sort first,
+//! which is a different workload.
 
 use super::access::{Access, Address, Tls};
 use super::mysql_watch::Monitor;
