@@ -187,7 +187,7 @@ pub fn remove(access: &Access) -> Result<Vec<String>, Error> {
     }
 }
 
-/// An engine, what its server is, and what is doubtful about it.
+/// An engine, facts about its server, and warnings about it.
 pub type Opened = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
 
 /// Opens the engine for `work`. Also returns facts about the server, and warnings about it.
@@ -210,15 +210,15 @@ pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> 
     Ok((engine, facts, findings))
 }
 
-/// Which of so many servers session `number` goes to. They take them in turn, and once every table had its sessions,
-/// one further: sessions take the tables in turn as well, and each table is to be visited on each server.
+/// The server for session `number`. Sessions take the servers in turn, and also the tables in turn. So the turn shifts
+/// by one server after each full cycle, and each table is visited on each server.
 fn server_of(number: usize, tables: Tables, servers: usize) -> usize {
     let tables = tables.schemas.max(1) as usize;
     let together = (1..=servers).map(|times| tables * times).find(|all| all.is_multiple_of(servers));
     (number + number / together.unwrap_or(1)) % servers
 }
 
-/// Refuses tables other than those that are wanted.
+/// Refuses tables other than the wanted ones.
 fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables) -> Result<(), Error> {
     match found {
         Some(found) if found == wanted => Ok(()),
@@ -258,13 +258,13 @@ fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     })
 }
 
-/// The counters of all servers together; none if one of them does not answer.
+/// Sum of the counters of all servers; `None` if one of them does not answer.
 fn sum_of_all(mut samples: impl Iterator<Item = Option<ServerSample>>) -> Option<ServerSample> {
     let first = samples.next()??;
     samples.try_fold(first, |sum, next| Some(sum_of(sum, &next?)))
 }
 
-/// The counters of two servers together; none where one of them does not tell.
+/// Sum of the counters of two servers; a counter that one of them does not report is `None`.
 fn sum_of(mut sum: ServerSample, other: &ServerSample) -> ServerSample {
     let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
     sum.visited = add(sum.visited, other.visited);
