@@ -133,6 +133,7 @@ impl Target<'_> {
         let descriptor = file.as_fd().as_raw_fd();
         // If another process opens the file in the next moment, it breaks the lease, and that signal must not end us:
         // SIGURG is ignored by default, SIGIO is not.
+        // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) };
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         let lent = unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_WRLCK) };

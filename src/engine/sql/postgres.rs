@@ -247,7 +247,7 @@ struct Connection<'a> {
     /// Text that an update writes. It must change each time, otherwise the database would log nothing.
     text: String,
     updates: u64,
-    /// Maps a key to its block, practically at random.
+    /// Maps keys to blocks for [`ReadWay::File`], practically at random.
     order: Permutation,
 }
 
