@@ -82,7 +82,7 @@ fn contents(sections: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\"><ul><li><a href=\"#answer\">Answer</a></li>{links}</ul></nav>\n")
 }
 
-/// CSS class, sign and name of a tone.
+/// What a tone is called, and its sign.
 fn told(tone: Tone) -> (&'static str, &'static str, &'static str) {
     match tone {
         Tone::Good => ("good", "✓", "Good"),
