@@ -1,9 +1,8 @@
-//! The only reader of time.
+//! The only module that reads time.
 //!
-//! Goes in: nothing, or a virtual now. Comes out: nanoseconds since the clock was made, the wall clock
-//! for names and headers, and the CPU time this process has used. A virtual clock moves only when
-//! somebody waits on it, so whatever runs on it is deterministic and takes no time.
-//! No other module may name `Instant` or `SystemTime`.
+//! Input: nothing, or a virtual time. Output: nanoseconds since the clock was created, the wall clock for names and
+//! headers, and the CPU time of this process. A virtual clock advances only when somebody waits on it. So everything
+//! that runs on it is deterministic and takes no time. No other module may name `Instant` or `SystemTime`.
 
 use crate::model::{Moment, Nanos};
 use std::sync::Arc;
@@ -15,24 +14,24 @@ use std::time::{Duration, Instant};
 pub enum Clock {
     /// The machine's monotonic clock.
     Real {
-        /// When the clock was made.
+        /// When the clock was created.
         origin: Instant,
     },
-    /// Moves only by [`Clock::wait_until`]; shared by all its clones.
+    /// Advances only by [`Clock::wait_until`]; shared by all its clones.
     Virtual {
-        /// Nanoseconds since the clock was made.
+        /// Nanoseconds since the clock was created.
         now: Arc<AtomicU64>,
     },
 }
 
 impl Clock {
-    /// A clock on the machine's time, at zero now.
+    /// Creates a clock on the machine's time; now is zero.
     #[must_use]
     pub fn real() -> Self {
         Self::Real { origin: Instant::now() }
     }
 
-    /// A clock that stands at zero until somebody waits on it.
+    /// Creates a virtual clock that stays at zero until somebody waits on it.
     #[must_use]
     pub fn simulated() -> Self {
         Self::Virtual { now: Arc::new(AtomicU64::new(0)) }
@@ -44,7 +43,7 @@ impl Clock {
         matches!(self, Self::Virtual { .. })
     }
 
-    /// Nanoseconds since the clock was made.
+    /// Nanoseconds since the clock was created.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Nanos {
@@ -65,21 +64,21 @@ impl Clock {
     }
 }
 
-/// The CPU time, user and system, that all threads of this process have used.
+/// CPU time of all threads of this process, user and system.
 #[must_use]
 pub fn process_cpu() -> Nanos {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Nanos(u64::try_from(spent.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(spent.tv_nsec).unwrap_or(0))
 }
 
-/// Time since the machine was started, the time that it slept included: what a timetable of days goes by.
+/// Time since the machine was started, including sleep. Used for timetables of days.
 #[must_use]
 pub fn since_boot() -> Nanos {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Nanos(u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// What one reading of the real clock costs, in nanoseconds: the mean of a thousand.
+/// Cost of one reading of the real clock in nanoseconds: the mean of a thousand.
 #[must_use]
 pub fn read_cost_ns() -> f64 {
     const READINGS: u32 = 1000;
@@ -96,13 +95,13 @@ pub fn wall_time() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-/// The wall clock's time now, to the second.
+/// The current wall-clock time, to the second.
 #[must_use]
 pub fn moment() -> Moment {
     wall_time().parse().expect("the wall clock's time is a moment")
 }
 
-/// Time since `began` by the clock on the wall; nothing if that was set back to before it.
+/// Time since `began` by the wall clock; zero if the clock was set back to before it.
 #[must_use]
 pub fn gone_since(began: Moment) -> Nanos {
     Nanos::from_secs(u64::try_from(moment().since(began)).unwrap_or(0))
@@ -121,7 +120,7 @@ pub fn fresh_seed() -> u64 {
 }
 
 fn nanos(duration: Duration) -> Nanos {
-    // As `as_nanos`, without going through 128 bits: a second's worth matters in the loop.
+    // Same as `as_nanos`, without 128-bit arithmetic: the cost matters in the main loop.
     Nanos(duration.as_secs() * 1_000_000_000 + u64::from(duration.subsec_nanos()))
 }
 

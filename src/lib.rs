@@ -1,31 +1,29 @@
-//! Rigel tells what a storage platform will do for a database, and proves it.
+//! Rigel predicts what a storage platform will do for a database, and proves it.
 //!
-//! A **plan** says which *data point* comes next, given what has been measured so far.
-//! A data point is a few **streams** running together; each has a *load* (when), a *workload* (what)
-//! and a *target* (where).
-//! One **loop** drives every load on every engine, and every operation leaves the same **record**: due, start, done,
-//! outcome.
-//! **Analysis** and **reports** are functions of the records alone, so they can be run again next year.
+//! A **plan** decides which *data point* comes next, given the measurements so far. A data point is a few **streams**
+//! that run together; each has a *load* (when), a *workload* (what) and a *target* (where). One **loop** drives every
+//! load on every engine, and every operation leaves the same **record**: due, start, done, outcome. **Analysis** and
+//! **reports** depend only on the records, so they can be repeated next year.
 //!
-//! | room | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | [`model`] | the nouns: plain data, parsed and printed |
-//! | [`plan`] | which data point comes next |
-//! | [`files`] | results that are written and texts that are read, among hostile users |
-//! | [`workload`] | which operation comes next |
-//! | [`engine`] | how one operation is executed |
-//! | [`drive`] | the loop: load, pacing, threads of one point |
-//! | [`record`] | what is kept: histograms, windows, coverage, the journal |
-//! | [`import`] | other tools' results, read from their files |
+//! | [`plan`] | decides which data point comes next |
+//! | [`files`] | writes results and reads texts, among hostile users |
+//! | [`workload`] | generates operations |
+//! | [`engine`] | executes single operations |
+//! | [`drive`] | the main loop: load, pacing, threads of one point |
+//! | [`record`] | stores results: histograms, windows, coverage, the journal |
+//! | [`import`] | parses the results of other tools |
 //! | [`observe`] | facts and counters of the host |
-//! | [`server`] | a database server of Rigel's own |
-//! | [`analyse`] | what the records mean |
-//! | [`report`] | how it looks |
-//! | [`run`] | the conductor: point after point, into the journal |
+//! | [`server`] | runs a private database server |
+//! | [`analyse`] | interprets the records |
+//! | [`report`] | presents the results |
+//! | [`run`] | runs point after point, and writes them to the journal |
 //! | [`serve`] | a small HTTP server for metrics |
-//! | [`look`] | the look before a run: facts and warnings |
-//! | [`cli`] | one file a verb |
-//! | [`clock`] | the only reader of time |
+//! | [`look`] | the preflight check: facts and warnings |
+//! | [`cli`] | one file per verb |
+//! | [`clock`] | the only module that reads time |
 //!
 //! Start reading at [`run`], then [`drive`]. `docs/ARCHITECTURE.md` has the map and the invariants.
 

@@ -1,9 +1,9 @@
-//! The look before a run: what the target is, what the host is doing, and what is doubtful about measuring here.
+//! The preflight check before a run: facts about the target, activity of the host, and warnings.
 //!
-//! Goes in: the open members of a target and the largest I/O. Comes out: a [`Look`] of facts, samples and findings, or
-//! the reason why this cannot be a target. It takes a second, in which it does nothing, so that whatever the devices do
-//! then is done for others. It writes nothing and reads no data; [`writing`], for `rigel check`, has the guard read
-//! both ends. `rigel check` prints it; every run makes it and records it.
+//! Input: the open members of a target and the largest I/O size. Output: a [`Look`] with facts, samples and findings,
+//! or the reason why this cannot be a target. It takes a second without any I/O, so all device activity in that second
+//! is caused by others. It writes nothing and reads no data, except that [`writing`], for `rigel check`, has the guard
+//! read both ends. `rigel check` prints it; every run makes and records it.
 
 use crate::analyse;
 use crate::clock::Clock;
@@ -16,45 +16,45 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How long the host is watched where nothing else is asked for.
+/// Default duration of watching the host.
 pub const WATCH: Nanos = Nanos::from_secs(1);
 
-/// What was seen.
+/// Result of the preflight check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     /// The machine.
     pub host: Host,
-    /// The target and what is below it.
+    /// The target and the devices below it.
     pub target: TargetFacts,
-    /// Counters at the beginning of the look.
+    /// Counters at the beginning.
     pub before: Sample,
-    /// Counters at its end.
+    /// Counters at the end.
     pub after: Sample,
-    /// What is doubtful, the worst first.
+    /// Findings, the most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// What is asked of a look.
+/// Input of the preflight check.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The members, in the order of the volume.
     pub members: &'a [Opened],
-    /// What to call the target, and a member that is the only one, where its path says nothing to people:
-    /// the scratch file's `/proc/self/fd/3`.
+    /// Name for the target, and for a single member, if its path means nothing to people: the scratch file's
+    /// `/proc/self/fd/3`.
     pub called: Option<&'a str>,
-    /// How they form it.
+    /// How the members form the volume.
     pub layout: Layout,
-    /// Bytes in which members of a volume are cut, so that no I/O lies on two of them.
+    /// Unit in bytes into which members of a volume are divided, so that no I/O crosses two members.
     pub grain: u64,
-    /// Bytes of the largest I/O.
+    /// Size of the largest I/O in bytes.
     pub largest: u64,
     /// I/O goes through the page cache.
     pub buffered: bool,
-    /// How long the host is watched.
+    /// Duration of watching the host.
     pub watch: Nanos,
 }
 
-/// Looks at a target and at the host.
+/// Inspects a target and the host.
 ///
 /// # Errors
 /// A member is given twice, is empty or too small, or the largest I/O does not fit the device's blocks or the stripe.
@@ -72,8 +72,8 @@ pub fn look(request: &Request) -> Result<Look, Error> {
     Ok(Look { host, target, before, after, findings })
 }
 
-/// What stands against writing to each of `members`, whatever is said: for `rigel check`, which asks on nobody's
-/// behalf. Looks through every process for open files, which takes seconds where there are thousands.
+/// Objections to writing to each of `members`, even if its path is repeated as confirmation. For `rigel check`, which
+/// does not write. Checks the open files of every process, which takes seconds with thousands of processes.
 #[must_use]
 pub fn writing(members: &[Opened]) -> Vec<Finding> {
     let refused = |member: &Opened| {
@@ -90,7 +90,7 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
     findings.iter().all(|finding| finding.severity == Severity::Note)
 }
 
-/// The facts of a target that makes sense.
+/// The facts of a valid target.
 fn target(request: &Request) -> Result<TargetFacts, Error> {
     if request.members.is_empty() {
         return Err(Error::usage("no file or device is named", "name one or more, or a directory for a scratch file"));
@@ -104,7 +104,7 @@ fn target(request: &Request) -> Result<TargetFacts, Error> {
     Ok(TargetFacts { server: None, name, usable, members })
 }
 
-/// One file counted twice would be measured as two, which share one device's work and one cache.
+/// Refuses duplicates: one file given twice would be measured as two that share one device and one cache.
 fn refuse_duplicates(members: &[Opened]) -> Result<(), Error> {
     let mut seen: BTreeMap<Identity, &Path> = BTreeMap::new();
     for member in members {
@@ -199,7 +199,7 @@ mod tests {
         let place = Place::new("look-sparse");
         let path = place.file("file", 65536, 1 << 30);
         let look = look_at(&[path], 65536).unwrap();
-        // Where the filesystem does not tell what was written, nothing can be found.
+        // If the filesystem does not report what was written, no holes can be found.
         if look.target.members[0].extents.is_some() {
             assert!(!trustworthy(&look.findings));
             assert_eq!((look.findings[0].name.as_str(), look.findings[0].severity), ("holes", Severity::Refusal));

@@ -1,8 +1,8 @@
-//! The conductor: makes everything ready, then drives point after point and puts each into the journal.
+//! Conducts a run: prepares everything, then drives each point and writes its record to the journal.
 //!
-//! Goes in: a [`BenchRequest`]. Comes out: a [`Bench`] that is ready to measure, and from it the records of the points.
-//! What a verb wants to show meanwhile it learns by [`Event`]s. Nothing is written to a target before the guard has
-//! permitted it, and nothing is measured that was not looked at first.
+//! Input: a [`BenchRequest`]. Output: a [`Bench`] that is ready to measure, and from it the records of the points.
+//! Verbs follow the progress through [`Event`]s. Nothing is written to a target before the guard permits it, and
+//! nothing is measured before it was inspected.
 
 pub mod soak;
 
@@ -30,54 +30,55 @@ use crate::record::{End, PointRecord, Window};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most threads that synchronous I/O may take: each needs some 30 KB beside its buffer, and a run stays below 64 MiB.
+/// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a run stays below 64
+/// MiB.
 const PSYNC_THREADS_MAX: u64 = 1024;
 
-/// How often counters of the host are kept while a point runs.
+/// Minimum interval of host counter samples while a point runs.
 const SAMPLE: Nanos = Nanos::from_secs(1);
 
-/// What is to be measured, and on what terms.
+/// What to measure, and with which settings.
 pub struct BenchRequest<'a> {
-    /// Where.
+    /// Target to measure.
     pub target: &'a Target,
-    /// By which engine.
+    /// Engine to use.
     pub engine: &'a EngineChoice,
-    /// Bytes in which members of a volume are cut, so that no I/O lies on two of them.
+    /// Unit in bytes into which members of a volume are divided, so that no I/O crosses two members.
     pub grain: u64,
-    /// Bytes of the largest I/O.
+    /// Size of the largest I/O in bytes.
     pub largest: u64,
     /// The plan writes.
     pub writes: bool,
-    /// Paths that may be overwritten, named a second time.
+    /// Paths that may be overwritten, repeated by the user as confirmation.
     pub destroy: &'a [PathBuf],
-    /// Measure files that were never wholly written.
+    /// Accept files with parts that were never written.
     pub allow_holes: bool,
-    /// Worker threads, at least.
+    /// Minimum number of worker threads.
     pub workers: usize,
-    /// Seed of everything that is drawn.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Of a database: how it is reached, and what its sessions do.
+    /// For a database: how to connect, and the work of its sessions.
     pub sql: Option<SqlRequest<'a>>,
 }
 
-/// What is asked of a database.
+/// How to connect to a database, and what to run on it.
 #[derive(Clone, Copy)]
 pub struct SqlRequest<'a> {
-    /// How it is reached.
+    /// How to connect.
     pub access: &'a Access,
-    /// What its sessions do.
+    /// Work of its sessions.
     pub work: SqlWork,
-    /// The server ends a statement after so long; none = as it is set there.
+    /// Statement timeout of the server; `None` keeps the server's own setting.
     pub statement_timeout: Option<Nanos>,
 }
 
-/// What happens while a bench is made ready and measures.
+/// Progress of preparing a bench and of measuring.
 pub enum Event<'a> {
     /// A scratch file is being filled.
     Fill {
         /// Bytes written.
         done: Bytes,
-        /// Bytes in all.
+        /// Bytes to write in total.
         of: Bytes,
     },
     /// A point begins.
@@ -89,61 +90,61 @@ pub enum Event<'a> {
     Live {
         /// The point.
         point: &'a Point,
-        /// How it stands.
+        /// Its state.
         live: &'a Live<'a>,
-        /// Counters of the host since the point began, the latest last.
+        /// Counters of the host since the point began, in order of time.
         samples: &'a [Sample],
     },
-    /// A point is in the journal.
+    /// A point was written to the journal.
     End(&'a PointRecord),
     /// The next round of a soak is not due yet.
     Waiting {
-        /// Time until it is.
+        /// Time left until it is due.
         left: Nanos,
     },
-    /// Something went wrong that a soak outlives: what, and what becomes of it.
+    /// A soak survived a problem: describes the problem and its consequence.
     Trouble(&'a str),
 }
 
-/// What comes next in a plan.
+/// The next step of a plan.
 pub struct Next {
-    /// Driven first, and not recorded.
+    /// Driven first, without a record.
     pub warming: Option<Point>,
     /// The point.
     pub point: Point,
 }
 
-/// A plan: answers what comes next, given the points that have been measured, in their order.
+/// A plan: returns the next step, given the points measured so far in order.
 pub type Plan<'a> = dyn FnMut(&[PointRecord]) -> Option<Next> + 'a;
 
-/// Listens to events.
+/// Receives events.
 pub type Listen<'a> = dyn FnMut(Event) + 'a;
 
-/// Everything that is needed to measure, ready.
+/// A prepared measurement: engine, target and points.
 pub struct Bench {
     engine: Box<dyn Engine>,
     observer: Observer,
     workers: usize,
-    /// Lives as long as the bench: the file is gone with it.
+    /// Scratch file; deleted when the bench is dropped.
     _scratch: Option<Scratch>,
-    /// Files and devices that were named, and what their paths led to.
+    /// Files and devices named by the user, and the identity of the file each path led to.
     named: Vec<(PathBuf, Identity)>,
     /// The machine.
     pub host: Host,
-    /// The target as found.
+    /// Facts found about the target.
     pub facts: TargetFacts,
-    /// What is doubtful.
+    /// Warnings and notes.
     pub findings: Vec<Finding>,
     /// The plan's points on this volume.
     pub points: Vec<Point>,
 }
 
 impl Bench {
-    /// Looks at the target, asks the guard, makes a scratch file if there is to be one, has `plan` make the points for
-    /// the volume, and opens the engine.
+    /// Prepares a bench: inspects the target, asks the guard, creates a scratch file if requested, has `plan` make the
+    /// points for the volume, and opens the engine.
     ///
     /// # Errors
-    /// The target makes no sense, may not be used in this way, or cannot be opened; or `stop` was set.
+    /// The target is invalid, may not be used in this way, or cannot be opened; or `stop` was set.
     pub fn prepare(
         request: &BenchRequest,
         plan: impl FnOnce(VolumeShape) -> Vec<Point>,
@@ -222,7 +223,7 @@ impl Bench {
             _ if !request.writes => Volume::to_read(&members, map, !buffered)?,
             Some(scratch) => Volume::to_write(&[scratch.permit()?], map, !buffered)?,
             None => {
-                // Judged again, a second later and at the last moment: somebody may have begun to use it.
+                // Check again a second later, at the last moment: another program may have begun to use it.
                 let permit = |member| guard::permit(member, request.destroy);
                 let permits = members.into_iter().map(permit).collect::<Result<Vec<_>, _>>()?;
                 Volume::to_write(&permits, map, !buffered)?
@@ -238,7 +239,7 @@ impl Bench {
         let mut devices: Vec<String> = look.target.members.iter().filter_map(device).collect();
         devices.dedup();
         if look.target.members.iter().any(|member| member.devices.is_empty()) {
-            // Without a counter for every member the kernel's count says nothing about ours.
+            // Unless every member has a counter, the kernel's counts cannot be compared with ours.
             devices.clear();
         }
         if let Some(scratch) = &scratch {
@@ -268,7 +269,7 @@ impl Bench {
         let (engine, server, findings) = engine::sql::open(access.clone(), work, statement_timeout)?;
         let usable = engine.usable();
         let data = server.settings.get("data_directory").map(PathBuf::from);
-        // The disks are those of the data where all of it is on this machine.
+        // Observe the disks of the data directory if the server is on this machine.
         let devices = data.filter(|_| server.local).map_or_else(Vec::new, |path| observe::devices_of(&path));
         Ok(Self {
             points: plan(VolumeShape { member_starts: &[0], usable }),
@@ -313,7 +314,7 @@ impl Bench {
         })
     }
 
-    /// What has become of a target whose path leads to something else by now, or to nothing; none if all are there.
+    /// Describes a named target whose path now leads to another file or to nothing; `None` if all are still there.
     fn lost(&self) -> Option<String> {
         self.named.iter().find_map(|(path, identity)| match Identity::at(path) {
             Some(found) if found == *identity => None,
@@ -324,24 +325,23 @@ impl Bench {
         })
     }
 
-    /// The engine's name: of the one that was chosen, where the choice was left to us.
+    /// Name of the engine in use, also where it was chosen automatically.
     #[must_use]
     pub fn engine_name(&self) -> &'static str {
         self.engine.name()
     }
 
-    /// What the engine makes use of on this machine.
+    /// Features that the engine uses on this machine.
     #[must_use]
     pub fn engine_about(&self) -> String {
         self.engine.about()
     }
 
-    /// Drives one point after the other as `plan` says, and puts each into `journal` as it ends. `records` are the
-    /// points measured before, in an earlier part of the run. Ends early when `stop` is set: the point in flight is
-    /// then the last.
+    /// Drives the points that `plan` returns, and writes each to `journal` when it ends. `records` are the points of an
+    /// earlier part of the run. Ends early when `stop` is set: then the current point is the last.
     ///
     /// # Errors
-    /// A session could not be opened, or the journal not be written. What was written before is whole.
+    /// A session could not be opened, or the journal could not be written. Records written before that are complete.
     pub fn measure(
         &self,
         journal: &mut Journal,
@@ -358,7 +358,7 @@ impl Bench {
                 self.drive(&warming, stop, &mut |_| ())?;
             }
             let record = self.measure_point(&point, stop, listen)?;
-            // A database that ended a session most likely ends the next one too, or is gone.
+            // A database that ended a session will most likely end the next one too, or is gone.
             let is_lost = matches!(record.end, End::Broken(_)) && self.engine.witness().is_some();
             if record.measured > Nanos(0) {
                 journal.point(&record)?;
@@ -374,7 +374,7 @@ impl Bench {
 
     fn drive(&self, point: &Point, stop: &AtomicBool, watch: &mut drive::Watch) -> Result<PointRecord, Error> {
         let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
-        // What is asked about comes first; streams beside it need not be precise.
+        // The measured class comes first. Other streams need not be precise.
         let enough =
             |classes: &[Vec<Window>]| classes.first().is_some_and(|windows| analyse::is_precise(windows, precision));
         drive::point(self.engine.as_ref(), point, &Terms { workers: self.workers, stop, enough: &enough }, watch)
@@ -386,7 +386,7 @@ impl Bench {
             witness.begin();
         }
         let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
-        // A window of counters for each window of operations: a soak's are wide.
+        // One sample of counters per window of operations: the windows of a soak are wide.
         let every = point.window.max(SAMPLE);
         let mut due = every;
         let mut watch = |live: &Live| {
@@ -403,17 +403,17 @@ impl Bench {
         if let Some(witness) = witness {
             witness.settle();
         }
-        // Waiting for the last operations takes its time as well.
+        // Waiting for the last operations takes time too.
         let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
         samples.push(self.sample(end));
-        // The host's time is not that of a model: what it does meanwhile is in none of the figures.
+        // The model's time is not the host's, and no figure depends on what the host does meanwhile.
         record.samples = if self.engine.clock().is_virtual() { Vec::new() } else { samples };
         Ok(record)
     }
 }
 
 impl Bench {
-    /// The counters of the host, and of the server where there is one.
+    /// Samples the counters of the host, and of the server if there is one.
     fn sample(&self, at: Nanos) -> Sample {
         let mut sample = self.observer.sample(at);
         if let Some(witness) = self.engine.witness()
@@ -430,12 +430,13 @@ impl Bench {
     }
 }
 
-/// How a target was named, and what it is.
+/// Path and identity of a target.
 fn named(target: &Opened) -> (PathBuf, Identity) {
     (target.path().to_path_buf(), target.identity())
 }
 
-/// Threads and buffers that this machine could not give would end the program instead of the request.
+/// Refuses points that need more threads or buffers than this machine has. They would end the program instead of the
+/// request.
 fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> Result<(), Error> {
     for point in points {
         let slots = |stream: &Stream| u64::from(stream.load.slots());
@@ -459,7 +460,7 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
     Ok(())
 }
 
-/// Direct I/O of a length that a member's device cannot do would fail, every one.
+/// Refuses direct I/O of lengths that a member's device does not support: every such I/O would fail.
 fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Error> {
     for stream in points.iter().flat_map(|point| &point.streams) {
         if let Some(member) = members.iter().find(|member| !stream.length.is_multiple_of(member.alignment)) {
@@ -477,7 +478,7 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
     Ok(())
 }
 
-/// The first refusal among `findings`, unless it is of holes and they are allowed.
+/// Returns the first refusal among `findings` as an error. Ignores refusals because of holes if holes are allowed.
 fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
     let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refusal);
     match refusals.into_iter().find(|finding| !(allow_holes && finding.name == "holes")) {

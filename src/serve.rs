@@ -1,10 +1,10 @@
-//! A small HTTP server for what others may read while a run goes on: `/metrics`, and a line at `/` that names it.
+//! A small HTTP server for metrics during a run: `/metrics`, and a line at `/` that mentions it.
 //!
-//! Goes in: an address, and a function from the `Accept` of a request to a content type and a body. Comes out:
-//! HTTP/1.1, one answer a connection. It writes no file and keeps nothing of a request. Whoever connects may be slow
-//! or hostile: one thread attends to all clients and waits for none of them; a request may have 8 KiB and `PATIENCE`,
-//! so may taking the answer; and where there are more than `CLIENTS`, the oldest goes.
-//! docs/decisions/0015-metrics-endpoint.md says why this is not a library.
+//! Input: an address, and a function from the `Accept` header of a request to a content type and a body. Output:
+//! HTTP/1.1, one response per connection. It writes no file and stores nothing of a request. Clients may be slow or
+//! hostile: one thread serves all clients and blocks on none of them. A request is limited to 8 KiB and `PATIENCE`, and
+//! sending the response to `PATIENCE` too. With more than `CLIENTS`, the oldest is dropped.
+//! docs/decisions/0015-metrics-endpoint.md explains why this is not a library.
 
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
@@ -18,24 +18,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Clients at once. One more takes the place of the one that has been there longest.
+/// Maximum number of concurrent clients. A further client replaces the oldest.
 const CLIENTS: usize = 64;
-/// Bytes of a request, without a body.
+/// Maximum size of a request in bytes, without a body.
 const REQUEST_MOST: usize = 8 * 1024;
-/// A client may take so long to ask, and again to take the answer.
+/// Timeout for a client to send its request, and again to receive the response.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// Before another client is accepted where the system has no room for one.
+/// Pause before accepting the next client if the system is out of resources.
 const BREAK: Nanos = Nanos::from_millis(100);
-/// What is answered at `/`.
+/// Response at `/`.
 const WELCOME: &str = "Rigel. What it measures stands at /metrics, in the text formats of Prometheus and OpenMetrics \
 and in Prometheus's protobuf.\n";
 
-/// Where to listen: a socket's address.
+/// A socket address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address(pub SocketAddr);
 
 impl Address {
-    /// A sentence about who can read what is served here; none where only this host can.
+    /// A sentence about who can read the metrics at this address; `None` if only this host can.
     #[must_use]
     pub fn remark(self) -> Option<String> {
         (!self.0.ip().is_loopback()).then(|| {
@@ -57,7 +57,7 @@ impl fmt::Display for Address {
 impl FromStr for Address {
     type Err = Error;
 
-    /// `127.0.0.1:9464` or `[::1]:9464`; `:9464`, `9464` and `localhost:9464` are of this host alone, 127.0.0.1.
+    /// Parses `127.0.0.1:9464` or `[::1]:9464`; `:9464`, `9464` and `localhost:9464` mean only this host, 127.0.0.1.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -70,14 +70,14 @@ impl FromStr for Address {
             return Ok(Self(address));
         }
         let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
-        // A sign is a number's, not a port's.
+        // Reject a sign, which the number parser would accept.
         let port = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
         let port = port.and_then(|port| port.parse().ok()).ok_or_else(wrong)?;
         Ok(Self(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)))
     }
 }
 
-/// A server that answers until it is dropped.
+/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -86,22 +86,22 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What `/metrics` is answered with: from the `Accept` of a request to a content type and a body.
+/// Response to `/metrics`: from the `Accept` header of a request to a content type and a body.
 type Answer = dyn Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync;
 
 impl Server {
-    /// Listens on `address`, and answers `/metrics` with what `answer` makes of the `Accept` of a request: a content
-    /// type and a body.
+    /// Listens on `address`, and answers `/metrics` with `answer`, a function from the `Accept` header of a request to
+    /// a content type and a body.
     ///
     /// # Errors
-    /// If nobody can listen there: the port is taken or not permitted, or this host has no such address.
+    /// It cannot listen there: the port is taken or not permitted, or this host has no such address.
     pub fn start(
         Address(address): Address,
         answer: impl Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let listener = TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))?;
         listener.set_nonblocking(true).map_err(|error| cannot_listen(address, &error))?;
-        // With port 0 the kernel chooses one.
+        // With port 0 the kernel chooses a port.
         let address = listener.local_addr().map_err(|error| cannot_listen(address, &error))?;
         let (listener, stop) = (Arc::new(listener), Arc::new(AtomicBool::new(false)));
         let (shared, ended) = (Arc::clone(&listener), Arc::clone(&stop));
@@ -111,7 +111,7 @@ impl Server {
         Ok(Self { address, listener, stop, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -121,7 +121,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Shutting down a listening socket wakes who waits for it; std has it for streams, so call it one.
+        // Shutting down a listening socket wakes the thread that waits on it. std offers this only for streams, hence
+        // the conversion.
         if let Ok(listener) = self.listener.try_clone() {
             let _ = TcpStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
         }
@@ -148,10 +149,10 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     Error::usage(format!("cannot listen on {address}: {why}"), hint)
 }
 
-/// Attends to all clients, until it is told to stop.
+/// Serves all clients until `stop` is set.
 fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &Answer) {
     let clock = Clock::real();
-    // The oldest first.
+    // Oldest first.
     let mut clients: Vec<Client> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let soonest = clients.iter().map(|client| client.until).min();
@@ -168,8 +169,8 @@ fn serve(listener: &TcpListener, is_loopback: bool, stop: &AtomicBool, answer: &
     }
 }
 
-/// Waits until somebody connects, or a client has sent or taken something, for so long at most. Answers for the
-/// listener and each client whether it is so.
+/// Waits until somebody connects or a client is ready, at most for `most`. Returns readiness for the listener and each
+/// client.
 fn wait(listener: &TcpListener, clients: &[Client], most: Option<Nanos>) -> Vec<bool> {
     let most = most.map(|most| Timespec {
         tv_sec: i64::try_from(most.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -177,14 +178,14 @@ fn wait(listener: &TcpListener, clients: &[Client], most: Option<Nanos>) -> Vec<
     });
     let mut watched = vec![PollFd::new(listener, PollFlags::IN)];
     watched.extend(clients.iter().map(|client| PollFd::new(&client.stream, client.awaited())));
-    // Interrupted, nobody is ready.
+    // If interrupted, nobody is ready.
     let _ = poll(&mut watched, most.as_ref());
     watched.iter().map(|one| !one.revents().is_empty()).collect()
 }
 
-/// Takes in who has connected; false if the system has no room for them.
+/// Accepts new clients. Returns false if the system is out of resources.
 fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool {
-    // As many as can be attended to; who is left is next.
+    // At most as many as can be served; the rest is accepted next time.
     for _ in 0..CLIENTS {
         match listener.accept() {
             Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
@@ -194,10 +195,10 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool
                 clients.push(Client { stream, until: now.plus(PATIENCE), stage: Stage::Asking(Vec::new()) });
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-            // One that went away again.
+            // A client that has disconnected again.
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-            // Such as too many open files: one of ours may be the one that is missing.
+            // For example too many open files: closing one of ours may help.
             Err(_) => {
                 clients.drain(..clients.len().min(1));
                 return false;
@@ -207,30 +208,31 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool
     true
 }
 
-/// A client, and how long it has.
+/// A client, and its deadline.
 struct Client {
     stream: TcpStream,
     until: Nanos,
     stage: Stage,
 }
 
-/// How far a client is.
+/// Stage of a client.
 enum Stage {
     /// It sends its request.
     Asking(Vec<u8>),
-    /// It takes the answer: the head, the body, and how many bytes of both it has.
+    /// It receives the response: the header, the body, and the number of bytes sent of both.
     Taking { head: Vec<u8>, body: Arc<[u8]>, taken: usize },
-    /// It has the answer, and is to close: if something unread were left, the kernel would take the answer back.
+    /// It has the response and should close. If we closed first with unread input, the kernel would discard the
+    /// response.
     Leaving,
 }
 
 impl Client {
-    /// What it is waited for.
+    /// The event to wait for.
     fn awaited(&self) -> PollFlags {
         if matches!(self.stage, Stage::Taking { .. }) { PollFlags::OUT } else { PollFlags::IN }
     }
 
-    /// Reads or writes once; false if the client is done with, or gone.
+    /// Reads or writes once. Returns false if the client is finished or gone.
     fn step(&mut self, now: Nanos, is_loopback: bool, answer: &Answer) -> bool {
         match self.read_or_write(now, is_loopback, answer) {
             Ok(goes_on) => goes_on,
@@ -266,7 +268,7 @@ impl Client {
     }
 }
 
-/// The answer to what was sent so far; none if more is to come.
+/// The response to the request so far; `None` if the request is incomplete.
 fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply> {
     let end = |mark: &[u8]| request.windows(mark.len()).position(|window| window == mark);
     if let Some(end) = end(b"\r\n\r\n").or_else(|| end(b"\n\n")).filter(|end| *end <= REQUEST_MOST) {
@@ -276,19 +278,19 @@ fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply>
         .then(|| Reply::plain("431 Request Header Fields Too Large", "a request may have 8 KiB\n"))
 }
 
-/// All that is sent to a client that has sent `request` to a server on loopback; none if more of it is to come.
+/// The complete response of a server on loopback to `request`; `None` if the request is incomplete.
 #[must_use]
 pub fn respond(request: &[u8], answer: &Answer) -> Option<Vec<u8>> {
     let (head, body) = reply_to(request, true, answer)?.head_and_body();
     Some([&head[..], &body[..]].concat())
 }
 
-/// An answer.
+/// A response.
 struct Reply {
     status: &'static str,
     content_type: &'static str,
     body: Arc<[u8]>,
-    /// The body's length is told, and the body is not.
+    /// True to send the body's length but not the body.
     head_only: bool,
 }
 
@@ -309,7 +311,7 @@ impl Reply {
     }
 }
 
-/// The answer to a request, of which this is all before the empty line.
+/// The response to a request; `head` is everything before the empty line.
 fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
@@ -325,9 +327,8 @@ fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
         named.map(|(_, value)| value.trim()).collect::<Vec<_>>()
     };
     let (host, target) = without_host(target);
-    // Who listens for this machine alone is asked under one of its own names. A page from elsewhere could ask
-    // otherwise, in a browser here, for which the page's host is led to this address. Elsewhere a scraper may know
-    // any name.
+    // A server on loopback accepts only the machine's own names. Otherwise a web page from elsewhere could reach it
+    // through a browser on this machine (DNS rebinding). On other addresses a scraper may use any name.
     if is_loopback && !of("host").into_iter().chain(host).all(is_this_machine) {
         return Reply::plain("421 Misdirected Request", "ask for localhost, or for an address\n");
     }
@@ -347,7 +348,7 @@ fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
     reply
 }
 
-/// The host and the rest of `http://127.0.0.1:9464/metrics`; of `/metrics` there is no host.
+/// Splits `http://127.0.0.1:9464/metrics` into the host and the rest; `/metrics` has no host.
 fn without_host(target: &str) -> (Option<&str>, &str) {
     let scheme = target.split_at_checked("http://".len()).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http://"));
     let Some((_, rest)) = scheme else { return (None, target) };
@@ -355,7 +356,7 @@ fn without_host(target: &str) -> (Option<&str>, &str) {
     (Some(host), if path.is_empty() { "/" } else { path })
 }
 
-/// True of an address, and of `localhost`, with or without a port.
+/// True for an address and for `localhost`, with or without a port.
 fn is_this_machine(host: &str) -> bool {
     let port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     let (address, _) = port.filter(|(before, _)| !before.contains(':') || before.ends_with(']')).unwrap_or((host, ""));

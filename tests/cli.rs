@@ -1,8 +1,8 @@
-//! The command line, as it reads: every transcript under `tests/cmd/` is run and compared.
+//! The command line as users see it: runs every transcript under `tests/cmd/` and compares its output.
 //!
-//! `TRYCMD=overwrite cargo test --test cli` writes the transcripts anew; put `[..]` again where a time stood. The
-//! commands run one file after the other in a directory with the files that [`furnish`] makes, which a repository
-//! cannot hold: a pipe, a file without blocks, directories without files.
+//! `TRYCMD=overwrite cargo test --test cli` rewrites the transcripts; put `[..]` back in place of times. The commands
+//! run file by file in a directory with the files that [`furnish`] makes. A repository cannot contain these: a pipe, a
+//! file without blocks, directories without files.
 
 mod common;
 
@@ -11,7 +11,7 @@ use rigel::workload::{content, rng::Rng};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// What the transcripts name.
+/// Creates the files that the transcripts use.
 fn furnish(place: &Place) {
     let path = |name: &str| place.0.join(name);
     let write = |name: &str, bytes: &[u8]| std::fs::write(path(name), bytes).unwrap();
@@ -50,7 +50,7 @@ fn transcripts_are_what_the_program_says() {
     let program = env!("CARGO_BIN_EXE_rigel");
     let orion = place.0.join("orion");
     std::os::unix::fs::symlink(program, &orion).unwrap();
-    // Transcripts without files of their own run where this process is; it has no other test that minds.
+    // Transcripts without their own files run in this process's directory; no other test here depends on it.
     std::env::set_current_dir(&place.0).unwrap();
     trycmd::TestCases::new()
         .register_bin("rigel", Path::new(program))
@@ -128,7 +128,7 @@ fn runs_of_the_same_name_never_meet() {
         assert_eq!(after.len(), 7 * runs, "{after:?}");
         assert!(before.iter().all(|file| after.contains(file)), "something was overwritten");
     }
-    // Two that begin at the same moment settle it when they make their directories.
+    // Two runs that begin at the same moment are separated when they create their directories.
     let two = [(); 2].map(|()| rigel(&place, "curve sim:2,100us --depth 1").stderr(Stdio::null()).spawn().unwrap());
     two.into_iter().for_each(|mut run| assert!(run.wait().unwrap().success()));
     let curves = common::entries(&place.0).into_iter().filter(|path| text(path).contains("curve_")).collect::<Vec<_>>();
@@ -149,7 +149,7 @@ fn a_target_that_is_not_there_is_named_before_anything_else() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{verb}: {said}");
         assert!(said.contains("'absent' does not exist") && !said.contains("occupied"), "{verb}: {said}");
-        // What it would take is not said of what will not be done.
+        // Do not estimate the duration of a refused run.
         assert!(output.stdout.is_empty() && !said.contains("to run"), "{verb}: {said}");
     }
 }

@@ -1,10 +1,10 @@
-//! The files of those who know the SLOB method: `slob.conf` and `pgio.conf`, as settings of a run through a database.
+//! Reads SLOB's `slob.conf` and pgio's `pgio.conf` as settings of a database run.
 //!
-//! Goes in: the text of a file. Comes out: [`Conf`], or a refusal that names the key, its value, its line and the hint.
-//! The files are shell syntax and are read as data: nothing is executed, expanded or opened. No password comes out, in
-//! a value, a remark or a refusal.
+//! Input: the text of a file. Output: [`Conf`], or a refusal that names the key, its value, its line and the hint. The
+//! files have shell syntax but are read as data: nothing is executed, expanded or opened. No password appears in a
+//! value, a remark or a refusal.
 //!
-//! A refusal begins with the line: who has read the file puts its name before it.
+//! A refusal begins with the line number: the caller puts the name of the file before it.
 
 mod connect;
 mod shell;
@@ -14,7 +14,7 @@ use connect::NO_PASSWORD;
 use shell::Assignment;
 use std::fmt::{self, Write};
 
-/// Whose file it is.
+/// The kit that a file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `slob.conf`, of SLOB.
@@ -32,17 +32,17 @@ impl Dialect {
     }
 }
 
-/// How large a table is.
+/// Size of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// So many rows, of which each fills a block.
+    /// Number of rows, each of which fills a block.
     Blocks(u64),
-    /// As many blocks as go into so many bytes.
+    /// Number of bytes, rounded down to whole blocks.
     Bytes(Bytes),
 }
 
 impl Scale {
-    /// The rows, where a block has `block` bytes: a part of a block is no row.
+    /// The number of rows for blocks of `block` bytes: an incomplete block is not a row.
     #[must_use]
     pub fn blocks(self, block: u32) -> u64 {
         match self {
@@ -53,7 +53,8 @@ impl Scale {
 }
 
 impl fmt::Display for Scale {
-    /// As the files have it: `10000`, or whole `80M`; bytes are rounded up to whole KiB, below which there is no unit.
+    /// As in the files: `10000`, or an integer with a unit, `80M`. Bytes are rounded up to whole KiB, because there is
+    /// no smaller unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scale::Blocks(blocks) => write!(f, "{blocks}"),
@@ -68,61 +69,60 @@ impl fmt::Display for Scale {
     }
 }
 
-/// A window of each table to which some of the operations go.
+/// A range of each table that receives part of the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HotSpot {
-    /// Bytes of the window.
+    /// Size of the range.
     pub bytes: Bytes,
-    /// Bytes of the table before it.
+    /// Offset of the range in the table.
     pub offset: Bytes,
-    /// Of this many operations, one goes there; at least 1.
+    /// One of this many operations goes there; at least 1.
     pub every: u32,
 }
 
-/// What a file may say of a run. None where it does not, or where it turns something off that is off by default.
+/// Settings in a file. `None` if a setting is absent, or turns off something that is off by default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// Share of the operations that update.
+    /// Fraction of operations that update.
     pub updates: Option<Ratio>,
-    /// Share of the reads that are full scans.
+    /// Fraction of reads that are full scans.
     pub scans: Option<Ratio>,
-    /// How long the run is measured.
+    /// Duration of the measurement.
     pub run_time: Option<Nanos>,
-    /// Operations of each session, after which it ends.
+    /// Number of operations after which a session ends.
     pub work_loop: Option<u64>,
-    /// Size of each table that is read by key.
+    /// Size of each table for reads by key.
     pub scale: Option<Scale>,
-    /// Size of each table that is scanned.
+    /// Size of each table for scans.
     pub scan_table: Option<Scale>,
-    /// Rows, and so blocks, of an operation.
+    /// Rows, and so blocks, per operation.
     pub work_unit: Option<u32>,
-    /// Rows of an operation that updates, where it is not as many.
+    /// Rows per update, if different.
     pub update_work_unit: Option<u32>,
-    /// How much of a row an update changes.
+    /// Extent of the change of a row by an update.
     pub redo: Option<Redo>,
-    /// Connections that load at the same time.
+    /// Number of connections that load in parallel.
     pub load_degree: Option<u32>,
-    /// Sessions that work on each table.
+    /// Number of sessions per table.
     pub threads_per_schema: Option<u32>,
-    /// Tables that are read by key.
+    /// Number of tables for reads by key.
     pub schemas: Option<u32>,
-    /// A window of each table that is visited more often.
+    /// A range of each table that is visited more often.
     pub hot_spot: Option<HotSpot>,
-    /// Of this many operations, one goes to the first table.
+    /// One of this many operations goes to the first table.
     pub hot_schema_every: Option<u32>,
     /// Pauses of the sessions.
     pub think: Option<Think>,
-    /// The server, without any password: `postgres://user@host:port/database?sslmode=…`, of which all parts are
-    /// optional.
+    /// The server, without any password: `postgres://user@host:port/database?sslmode=…`, where all parts are optional.
     pub url: Option<String>,
-    /// The database by its name alone, as `DBNAME` gives it; it is in `url` too, unless that has another.
+    /// The name of the database as in `DBNAME`; `url` contains it too, unless it names another one.
     pub database: Option<String>,
-    /// Whether pgio would make the table that it copies its data from. Nothing here depends on it.
+    /// Whether pgio would make the table from which it copies its data. Has no effect here.
     pub create_base_table: Option<bool>,
 }
 
 impl Settings {
-    /// These settings, and those of `other` where there are none here.
+    /// Fills absent settings from `other`.
     #[must_use]
     pub fn or(self, other: Settings) -> Settings {
         Settings {
@@ -147,7 +147,8 @@ impl Settings {
         }
     }
 
-    /// As a file of that kit, which is read as the same settings. What the kit has no key for is left out.
+    /// Prints the settings as a file of that kit, which parses to the same settings. Leaves out settings that the kit
+    /// does not have.
     #[must_use]
     pub fn print(&self, dialect: Dialect) -> String {
         let percent = |share: Ratio| share.exact().trim_end_matches('%').to_string();
@@ -198,18 +199,19 @@ impl Settings {
     }
 }
 
-/// A file, read.
+/// A parsed file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conf {
-    /// Whose it is: SLOB's where no key tells.
+    /// Its kit; SLOB if no key decides it.
     pub dialect: Dialect,
-    /// What it says.
+    /// Its settings.
     pub settings: Settings,
-    /// What a user of that kit should know of it: what means something else here, or nothing. A sentence each, by line.
+    /// Remarks for users of that kit about keys with a different meaning or no effect here. One sentence each, sorted
+    /// by line.
     pub remarks: Vec<String>,
 }
 
-/// What SLOB runs with where its file says nothing. `schemas` is none: SLOB is told how many when it is called.
+/// SLOB's defaults. `schemas` is `None`: SLOB gets it on its command line.
 #[must_use]
 pub fn slob_defaults() -> Settings {
     Settings {
@@ -226,14 +228,14 @@ pub fn slob_defaults() -> Settings {
     }
 }
 
-/// What a pgio run starts from where its file says nothing. pgio's files say everything, and no default of its own is
-/// known to us: these are SLOB's, with one schema.
+/// Defaults of a pgio run. pgio's files contain all settings, and we know no defaults of pgio itself: these are SLOB's,
+/// with one schema.
 #[must_use]
 pub fn pgio_defaults() -> Settings {
     Settings { schemas: Some(1), ..slob_defaults() }
 }
 
-/// Whose key it is.
+/// The kit that a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Both,
@@ -268,7 +270,7 @@ const KEYS: [(&str, Owner); 24] = [
     ("CREATE_BASE_TABLE", Owner::Only(Dialect::Pgio)),
 ];
 
-/// SLOB's keys of what only Oracle has: what each does there, and what is in its place here.
+/// SLOB's keys for features that only Oracle has: their effect there, and the equivalent here.
 const ORACLE: [(&str, &str); 8] = [
     (
         "DATABASE_STATISTICS_TYPE",
@@ -292,33 +294,33 @@ const ORACLE: [(&str, &str); 8] = [
     ("OBFUSCATE_COLUMNS", "has SLOB fill its rows with random text; here they always are"),
 ];
 
-/// Most rows of a table: `PostgreSQL` numbers its blocks in 32 bits.
+/// Maximum number of rows of a table: `PostgreSQL` numbers its blocks in 32 bits.
 const BLOCKS_MAX: u64 = 0xFFFF_FFFE;
-/// Most bytes of a table: as many blocks of 8 KiB.
+/// Maximum size of a table in bytes: that number of blocks of 8 KiB.
 const BYTES_MAX: u64 = 32 * KIB * GIB;
-/// Fewest blocks that SLOB takes.
+/// Minimum number of blocks that SLOB accepts.
 const SLOB_BLOCKS_MIN: u64 = 10_000;
-/// The block that SLOB's sizes nearly always are in.
+/// The block size that SLOB nearly always uses.
 const SLOB_BLOCK: u32 = 8192;
-/// A year.
+/// One year.
 const RUN_TIME_MAX: Nanos = Nanos::from_secs(365 * 86_400);
-/// An hour.
+/// One hour.
 const THINK_TIME_MAX: Nanos = Nanos::from_secs(3600);
-/// The hot spot where a file turns it on and says no more.
+/// The default hot spot, if a file only turns it on.
 const HOT_SPOT: HotSpot = HotSpot { bytes: Bytes(8 * MIB), offset: Bytes(16 * MIB), every: 3 };
-/// The pauses where a file says how often and no more, with the shortest and the longest as SLOB writes them.
+/// SLOB's default minimum and maximum pause, if a file gives only the frequency.
 const THINK: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(500));
 
-/// Reads the text of a `slob.conf` or a `pgio.conf`.
+/// Parses the text of a `slob.conf` or a `pgio.conf`.
 ///
 /// # Errors
-/// The text needs a shell; a key is unknown, or belongs to the other kit than the rest; a value makes no sense. Each
-/// begins with the line, and shows no value of a key that may hold a password.
+/// The text needs a shell; a key is unknown, or belongs to the other kit; a value is invalid. Each message begins with
+/// the line, and shows no value of a key that may contain a password.
 pub fn parse(text: &str) -> Result<Conf, Error> {
     let script = shell::read(text, |name| owner(name).is_some())?;
     let mut remarks = Vec::new();
     for (line, name) in script.exported {
-        // Kits export what they have set; of another name it does nothing to a run, and is none of the file's settings.
+        // Kits export their own variables. Other exported names do not affect a run and are not settings.
         if owner(&name).is_none() {
             remarks.push((line, format!("{name} is exported; it is no setting and has no effect")));
         }
@@ -345,7 +347,7 @@ pub fn parse(text: &str) -> Result<Conf, Error> {
     Ok(Conf { dialect, settings, remarks })
 }
 
-/// None for what is no key.
+/// `None` for an unknown key.
 fn owner(key: &str) -> Option<Owner> {
     let setting = KEYS.iter().find(|(known, _)| *known == key).map(|(_, owner)| *owner);
     setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Owner::Only(Dialect::Slob)))
@@ -362,7 +364,7 @@ fn unknown(assignment: &Assignment) -> Error {
     Error::usage(format!("line {line}: {key} is no key of slob.conf or pgio.conf"), hint)
 }
 
-/// Signs to put in, take out or change to make one of the other (Levenshtein).
+/// Number of characters to insert, delete or replace to turn one text into the other (Levenshtein).
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, byte) in one.bytes().enumerate() {
@@ -376,7 +378,7 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// Whose file it is, as those keys tell that only one kit has.
+/// The kit of a file, decided by keys that only one kit has.
 fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
     let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)));
     match (first(Dialect::Slob), first(Dialect::Pgio)) {
@@ -389,11 +391,11 @@ fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
     }
 }
 
-/// What a file sets: each key once, all of one kit.
+/// The assignments of a file: each key once, all of one kit.
 struct File {
     given: Vec<Assignment>,
     dialect: Dialect,
-    /// With their lines.
+    /// Remarks with their lines.
     remarks: Vec<(usize, String)>,
 }
 
@@ -402,7 +404,7 @@ impl File {
         let schemas = self.count("NUM_SCHEMAS", 1, 4096)?;
         let (threads, load_degree) = match self.dialect {
             Dialect::Slob => (self.count("THREADS_PER_SCHEMA", 1, 4096)?, self.count("LOAD_PARALLEL_DEGREE", 1, 1024)?),
-            // pgio loads with as many as work on a schema later.
+            // pgio loads with the number of threads that later work on a schema.
             Dialect::Pgio => (self.count("NUM_THREADS", 1, 4096)?, self.count("NUM_THREADS", 1, 4096)?),
         };
         let hot_schema_every = self.count("HOT_SCHEMA_FREQUENCY", 0, u32::MAX)?.filter(|every| *every > 0);
@@ -435,7 +437,7 @@ impl File {
         self.given.iter().find(|given| given.key == key && !given.value.trim().is_empty())
     }
 
-    /// The value of `key` as `read` understands it; `wanted` says what that is.
+    /// The value of `key`, parsed by `read`; `wanted` describes valid values.
     fn value<T>(&self, key: &str, wanted: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
         let Some(Assignment { line, value, .. }) = self.find(key) else { return Ok(None) };
         let wrong = || {
@@ -498,7 +500,7 @@ impl File {
 
     fn hot_spot(&mut self) -> Result<Option<HotSpot>, Error> {
         let mib = |count: u64| Bytes(count * MIB);
-        // A value that makes no sense is one also where it does not count.
+        // Reject an invalid value even if it has no effect.
         let bytes = self.whole("HOTSPOT_MB", 1, BYTES_MAX / MIB)?.map_or(HOT_SPOT.bytes, mib);
         let offset = self.whole("HOTSPOT_OFFSET_MB", 0, BYTES_MAX / MIB)?.map_or(HOT_SPOT.offset, mib);
         let every = self.count("HOTSPOT_FREQUENCY", 0, u32::MAX)?.unwrap_or(HOT_SPOT.every);
@@ -530,7 +532,7 @@ impl File {
         Ok(Some(Think { every, least, most }))
     }
 
-    /// `DBNAME`, which to libpq might be more than a name, and then hold a password.
+    /// `DBNAME`. It must be a plain name: libpq accepts more, which might contain a password.
     fn database(&self) -> Result<Option<String>, Error> {
         let Some(Assignment { line, value, .. }) = self.find("DBNAME") else { return Ok(None) };
         let name = value.trim();
@@ -552,19 +554,19 @@ impl File {
         for remark in &found.remarks {
             self.note("CONNECT_STRING", remark);
         }
-        // The name alone would lead to another server.
+        // Without the URL, the name alone would lead to another server.
         let database = database.filter(|_| found.url.is_some());
         (found.url, database)
     }
 
-    /// A remark about `key`, if it is in the file.
+    /// Adds a remark about `key`, if it is in the file.
     fn note(&mut self, key: &str, remark: &str) {
         if let Some(line) = self.given.iter().find(|given| given.key == key).map(|given| given.line) {
             self.remarks.push((line, format!("{key} {remark}")));
         }
     }
 
-    /// What a user of the kit should know, of values that were found to make sense.
+    /// Adds remarks for users of the kit about valid values.
     fn remark(&mut self) {
         let is_setting = |key: &str| KEYS.iter().any(|(known, _)| *known == key);
         let empty: Vec<String> =
@@ -615,7 +617,7 @@ impl File {
                 key,
                 &format!("is {rows}: exactly {rows} rows an operation here; SLOB touches {fewer}, pgio {more}"),
             );
-            // Once is enough.
+            // One remark is enough.
             break;
         }
         let blocks = self.scale("SCALE").ok().flatten().map(|scale| scale.blocks(SLOB_BLOCK));
@@ -628,22 +630,23 @@ impl File {
     }
 }
 
-/// Digits and nothing else.
+/// Parses a text of only digits.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A plain decimal number as a whole number of its last place: `1.5` to `places` 3 is 1500. None with more decimals.
+/// Parses a plain decimal number as an integer of its last place: `1.5` with 3 `places` is 1500. `None` with more
+/// decimals.
 fn fixed(text: &str, places: usize) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    // `.1` and `1.` are numbers, `.` is none.
+    // `.1` and `1.` are numbers, `.` is not.
     if decimals.len() > places || whole.len() + decimals.len() == 0 {
         return None;
     }
     digits(&format!("{whole}{decimals:0<places$}"))
 }
 
-/// In seconds, as the files have it: `300`, `0.1`.
+/// Formats seconds as in the files: `300`, `0.1`.
 fn seconds(time: Nanos) -> String {
     let text = format!("{}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_string()

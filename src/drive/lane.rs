@@ -1,4 +1,4 @@
-//! One worker's part of one stream: its slots, its operations, its record.
+//! One worker's part of one stream: its slots, operations and recorder.
 
 use super::pacer::{Due, Pacer};
 use super::stage::{LiveClass, Stage};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What all workers of a stream share.
+/// State that all workers of a stream share.
 pub(super) struct Shared<'a> {
     pub(super) pacer: &'a Pacer,
     pub(super) coverage: &'a CoverageMap,
@@ -21,23 +21,22 @@ pub(super) struct Shared<'a> {
 pub(super) struct Lane<'a> {
     shared: Shared<'a>,
     ops: Ops,
-    /// As many operations as there are free slots, made beforehand so that making them is never timed, each with the
-    /// moment when its slot became free: in a closed loop it is due since then.
+    /// Prepared operations, one for each free slot, so that preparing them is never timed. Each has the moment when its
+    /// slot became free: in a closed loop the operation is due since then.
     ready: VecDeque<(Op, Nanos)>,
-    /// Slots that are free. The last one to become free is the first to be used: its buffer is still in the CPU's
-    /// cache.
+    /// Free slots. The last slot to become free is used first: its buffer is still in the CPU's cache.
     free: Vec<Slot>,
-    /// Operations that may still start, of those that count; none = no limit.
+    /// Counted operations that may still start; `None` = no limit.
     left: Option<u64>,
     recorder: Recorder,
-    /// The work of a database's sessions.
+    /// Work of the database sessions, if the target is a database.
     sql: Option<SqlWork>,
-    /// Done since the last report to `shared.live`, and their response times summed.
+    /// Operations completed since the last report to `shared.live`, and the sum of their response times.
     done: u64,
     response: u64,
 }
 
-/// What is in a slot: an operation on its way, or the one before.
+/// State of a slot: its outstanding operation, or its previous one.
 #[derive(Clone, Copy)]
 pub(super) struct Flight {
     pub(super) lane: u16,
@@ -45,12 +44,12 @@ pub(super) struct Flight {
     position: u64,
     due: Nanos,
     start: Nanos,
-    /// Does not count as part of fixed work.
+    /// Operation of the warm-up: does not count as part of fixed work.
     warm_up: bool,
 }
 
 impl<'a> Lane<'a> {
-    /// A lane without slots. `share` is this worker's part of the operations of fixed work.
+    /// Creates a lane without slots. `share` is this worker's part of fixed work.
     pub(super) fn new(shared: Shared<'a>, ops: Ops, stream: &Stream, share: Until) -> Self {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
@@ -70,14 +69,14 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Gives the lane a slot.
+    /// Adds a slot to the lane.
     pub(super) fn add_slot(&mut self, lane: u16, slot: Slot) -> Flight {
         self.free.push(slot);
         self.ready.push_back((self.ops.next_op(), Nanos(0)));
         Flight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
     }
 
-    /// True if operations are due at times of their own.
+    /// True if operations are due on a schedule (open loop).
     pub(super) fn is_open(&self) -> bool {
         matches!(self.shared.pacer, Pacer::Open(_))
     }
@@ -87,7 +86,7 @@ impl<'a> Lane<'a> {
         self.left == Some(0)
     }
 
-    /// The slot and operation to start now, or the time before which nothing is to be done.
+    /// Returns the slot and operation to start now, or the time before which there is nothing to start.
     #[inline]
     pub(super) fn next(&mut self, table: &mut [Flight], now: Nanos, stage: &Stage) -> Result<(Slot, Op), Nanos> {
         if self.free.is_empty() || self.is_exhausted() {
@@ -108,7 +107,8 @@ impl<'a> Lane<'a> {
                 *flight =
                     Flight { kind: op.kind, position: op.position, due, start: now, warm_up: false, lane: flight.lane };
                 if let Some(left) = &mut self.left {
-                    // Decided here once: what is not taken off the work left must not be recorded as part of it.
+                    // Decided only here: an operation that is not subtracted from the remaining work must not be
+                    // recorded as part of it.
                     flight.warm_up = due < stage.from();
                     *left -= u64::from(!flight.warm_up);
                 }
@@ -117,7 +117,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The operation in `slot` is over: records it and makes the next one.
+    /// Completes the operation in `slot`: records it and prepares the next one.
     #[inline]
     pub(super) fn over(&mut self, slot: Slot, flight: &Flight, now: Nanos, outcome: Outcome) {
         if flight.warm_up {
@@ -136,15 +136,15 @@ impl<'a> Lane<'a> {
         self.free.push(slot);
     }
 
-    /// Until when the session whose turn it is pauses; none if it does not. Only a closed loop of one slot, as a
-    /// database's session is, can have pauses.
+    /// Until when the next session pauses (think time); `None` if it does not. Only a closed loop with one slot, such
+    /// as a database session, can have pauses.
     #[inline]
     fn thinks_until(&self, now: Nanos) -> Option<Nanos> {
         self.sql.as_ref()?.think?;
         self.ready.front().map(|(_, from)| *from).filter(|from| now < *from)
     }
 
-    /// Counts the blocks that an operation visited.
+    /// Marks the blocks that an operation visited.
     #[inline]
     fn touch(&self, flight: &Flight) {
         match &self.sql {
@@ -158,12 +158,12 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Measuring began.
+    /// Tells the recorder when measuring began.
     pub(super) fn measure_from(&mut self, from: Nanos) {
         self.recorder.measure_from(from);
     }
 
-    /// Reports to the live counters.
+    /// Adds the new counts to the live counters.
     #[inline]
     pub(super) fn report(&mut self) {
         if self.done > 0 {
@@ -172,7 +172,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What was recorded.
+    /// Returns the recorder.
     pub(super) fn into_recorder(self) -> Recorder {
         self.recorder
     }

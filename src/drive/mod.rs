@@ -1,11 +1,11 @@
-//! The loop: drives the streams of one data point on any engine.
+//! Runs the streams of one data point on any engine.
 //!
-//! Goes in: a [`Point`] and an [`Engine`]. Comes out: the [`PointRecord`]. It does not know why the point is
-//! measured, nor what kind of target it is. Only [`Session::reap`] waits, so on virtual time all of it is
-//! deterministic, unless somebody asks it to stop.
+//! Input: a [`Point`] and an [`Engine`]. Output: the [`PointRecord`]. This module knows neither why the point is
+//! measured nor what kind of target it is. Only [`Session::reap`] waits. So on virtual time a point is deterministic,
+//! unless it is stopped early.
 //!
-//! Workers are threads with a session each. An engine that can have many operations outstanding in one
-//! session gets one worker for all streams; one that waits gets a worker for each outstanding operation.
+//! Workers are threads with one session each. If the engine supports many outstanding operations per session, one
+//! worker serves all streams. If the engine blocks, each outstanding operation gets its own worker.
 
 mod lane;
 mod pacer;
@@ -27,56 +27,58 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Operations started before looking for completions: few, because all 64 at once make lock-step batches that cost 5–7
-/// % of a disk's throughput. More, up to the greatest, as long as the device answers at once whatever it is given:
-/// then the CPU is the limit, and every system call saved counts. Figures in docs/performance.md.
+/// Minimum and maximum number of operations to start before polling for completions.
+///
+/// The minimum is small because starting all 64 at once makes lock-step batches that cost 5–7 % of a disk's throughput.
+/// The batch grows up to the maximum as long as the device answers at once: then the CPU is the limit, and every saved
+/// system call counts. Figures in docs/performance.md.
 const BATCH: RangeInclusive<usize> = 8..=32;
 
-/// How often it is looked whether all workers are ready.
+/// Poll interval while waiting for all workers to be ready.
 const GATE: Nanos = Nanos::from_millis(1);
 
-/// How often [`Watch`] is called, at most.
+/// Minimum interval between two calls of [`Watch`].
 const WATCH: Nanos = Nanos::from_millis(100);
 
-/// How long before the next operation of an open loop is due its worker is awake: a sleep ends late by as much on a
-/// machine with nothing else to do.
+/// A worker of an open loop wakes up this long before its next due time. On an idle machine a sleep ends late by as
+/// much.
 const AWAKE: Nanos = Nanos::from_micros(100);
 
-/// After so many failures in a row, without a success, a worker waits before it starts any more: a target that is gone
-/// fails at once, and would keep a CPU busy with failing.
+/// After this number of consecutive failures a worker pauses before it starts more operations. A lost target fails at
+/// once and would keep a CPU busy with failing operations.
 const FAILURES_IN_A_ROW: usize = 1000;
 
-/// How long it waits, each time.
+/// Length of each such pause.
 const BREATHER: Nanos = Nanos::from_millis(100);
 
-/// What can be seen of a point while it runs.
+/// State of a running point, for progress displays.
 pub struct Live<'a> {
     /// Time since the point began.
     pub elapsed: Nanos,
-    /// When measuring began, if it did.
+    /// When measuring began; `None` during the warm-up.
     pub measuring_since: Option<Nanos>,
     /// By class, in the order of [`classes`].
     pub classes: &'a [LiveClass],
-    /// The windows of each class that are over, in the same order.
+    /// The completed windows of each class, in the same order.
     pub seconds: &'a [Arc<Seconds>],
 }
 
-/// Judges whether the windows of each class that are over, of a point that runs, say enough for it to end: by
-/// [`Until::Precise`]. Called on real time from a thread that measures nothing.
+/// Decides whether the completed windows of each class are precise enough to end a running point. Used for
+/// [`Until::Precise`]. On real time it is called from a thread that does not measure.
 pub type Enough<'a> = dyn Fn(&[Vec<Window>]) -> bool + Sync + 'a;
 
-/// On what terms a point is driven.
+/// Settings for driving a point.
 pub struct Terms<'a> {
-    /// Threads, at least.
+    /// Minimum number of threads.
     pub workers: usize,
     /// Ends the point early once it is set.
     pub stop: &'a AtomicBool,
-    /// Asked of points that end by [`Until::Precise`].
+    /// Called for points that end by [`Until::Precise`].
     pub enough: &'a Enough<'a>,
 }
 
-/// Called about ten times a second while a point runs, from a thread that measures nothing; takes samples of the host,
-/// shows progress. On virtual time it is called at the end alone.
+/// Called about ten times a second while a point runs, from a thread that does not measure. It samples the host and
+/// shows progress. On virtual time it is called only at the end.
 pub type Watch<'a> = dyn FnMut(&Live) + 'a;
 
 /// The names of a point's classes, in the order of its streams.
@@ -91,7 +93,7 @@ pub fn classes(point: &Point) -> Vec<&str> {
     names
 }
 
-/// The slot lengths of the session that needs the most, over all workers of `point`.
+/// The slot lengths of the session with the most slots, over all workers of `point`.
 #[must_use]
 pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
     let deal = deal(point, slots_max, workers);
@@ -99,7 +101,7 @@ pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32>
     deal.iter().map(lengths).max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// Deals the slots of all streams out to workers, one after the other: for each worker the stream of each of its slots.
+/// Deals the slots of all streams to the workers in turn. Returns, for each worker, the stream of each of its slots.
 fn deal(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
     let slots: Vec<usize> = point
         .streams
@@ -115,16 +117,16 @@ fn deal(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
     hands
 }
 
-/// What the workers of a point share.
+/// State that the workers of a point share.
 struct Room<'a> {
     point: &'a Point,
     engine: &'a dyn Engine,
     clock: Clock,
     stage: Stage,
     terms: &'a Terms<'a>,
-    /// Workers in all.
+    /// Number of workers.
     workers: usize,
-    /// Windows that were over when it was last asked whether they are enough.
+    /// Number of completed windows at the last precision check.
     judged: AtomicUsize,
     /// By stream.
     pacers: Vec<Pacer>,
@@ -138,8 +140,8 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// True once a point that ends by its precision has measured enough. Windows that are not over, or that some worker
-    /// may still hold, are not judged.
+    /// True once a point that ends by precision has measured enough. Skips windows that are incomplete or that a worker
+    /// may still hold.
     fn says_enough(&self) -> bool {
         let Until::Precise { least, .. } = self.point.until else { return false };
         let (from, now) = (self.stage.from(), self.clock.now());
@@ -147,7 +149,7 @@ impl Room<'_> {
             return false;
         }
         let over = usize::try_from(now.since(from).0 / self.point.window.0).unwrap_or(0).saturating_sub(1);
-        // Judging takes the longer the more windows there are, so that it is not asked after each of thousands.
+        // The check is O(windows), so it runs only after their number has grown by 5 %.
         if over < self.judged.load(Ordering::Relaxed).max(1) * 21 / 20 {
             return false;
         }
@@ -161,15 +163,17 @@ impl Room<'_> {
     }
 }
 
-/// Where workers wait until all are ready. Not a `Barrier`: its threads leave one after the other, each by a lock, and
-/// where the first ones out keep the CPUs busy the last of 512 came out after minutes.
+/// Start gate: workers wait here until all are ready.
+///
+/// Not a `Barrier`: its threads leave one after the other, each through a lock. When the first threads kept the CPUs
+/// busy, the last of 512 left only after minutes.
 struct Gate {
     ready: AtomicUsize,
     open: AtomicBool,
 }
 
 impl Gate {
-    /// One more worker is ready. Waits until the gate is open.
+    /// Registers a ready worker. Waits until the gate is open.
     fn arrive(&self) {
         self.ready.fetch_add(1, Ordering::Release);
         while !self.open.load(Ordering::Acquire) {
@@ -178,10 +182,10 @@ impl Gate {
     }
 }
 
-/// Drives `point` on `engine` until it is over, or is told to stop.
+/// Drives `point` on `engine` until it completes or is stopped.
 ///
 /// # Errors
-/// A session could not be opened. What goes wrong later is in the record.
+/// A session could not be opened. Later errors are in the record.
 pub fn point(
     engine: &dyn Engine,
     point: &Point,
@@ -229,7 +233,7 @@ pub fn point(
     let stage = &room.stage;
     let windows = usize::try_from(stage.measured().0.div_ceil(point.window.0)).expect("windows of a measurement fit");
     for kind in streams.iter_mut().flat_map(|stream| &mut stream.kinds) {
-        // A window in which nothing was due is there all the same, at the end as well.
+        // Windows without due operations exist too, also at the end.
         kind.windows.resize_with(kind.windows.len().max(windows), Window::default);
     }
     Ok(PointRecord {
@@ -266,7 +270,8 @@ fn empty_record(room: &Room, class: usize, name: &str) -> StreamRecord {
     }
 }
 
-/// Counts what was due while measuring and never started. Of fixed work no more than the work is ever due.
+/// Counts operations that were due while measuring and never started. For fixed work, counts at most the operations
+/// that remain of the work.
 fn add_unserved(room: &Room, streams: &mut [StreamRecord]) {
     let (from, end) = (room.stage.from(), room.stage.end());
     if end == Nanos::MAX || room.stage.work_is_done() {
@@ -288,10 +293,11 @@ fn add_unserved(room: &Room, streams: &mut [StreamRecord]) {
     }
 }
 
-/// What came of a worker: what it recorded of each stream, and what broke.
+/// Result of a worker: a recorder for each of its streams, and the fault that ended it, if any.
 type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
 
-/// Runs a worker for each hand, this thread watching; on virtual time there is one worker and it runs here.
+/// Runs one worker for each hand, while this thread watches. On virtual time there is one worker, and it runs in this
+/// thread.
 fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
     let see = |watch: &mut Watch<'_>| {
         if !room.stage.has_set_off() {
@@ -314,21 +320,23 @@ fn run_workers(room: &Room, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<
     outcomes
 }
 
-/// Does the `work` of the only worker on virtual time, and passes on a request to stop meanwhile. The leading worker
-/// looks for one by the clock it is on: between two of its looks there may be hours, or any number of operations.
+/// Runs `work`, the only worker on virtual time, and forwards a stop request meanwhile.
+///
+/// The leading worker also polls for stop requests, but on virtual time: hours or any number of operations may lie
+/// between two polls.
 fn heeding_stop<Worked>(room: &Room, work: impl FnOnce() -> Worked) -> Worked {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = || {
             while !over.load(Ordering::Acquire) {
-                // First: a point that is soon over depends on nothing real.
+                // Wait first, so that a short point does not depend on real time.
                 thread::park_timeout(Duration::from_nanos(WATCH.0));
                 if room.terms.stop.load(Ordering::Relaxed) {
                     room.stage.stop(room.clock.now());
                 }
             }
         };
-        // Without another thread the leading worker still looks.
+        // If no thread can be started, the leading worker still polls for stop requests.
         let watcher = thread::Builder::new().spawn_scoped(scope, watch);
         let worked = work();
         over.store(true, Ordering::Release);
@@ -339,7 +347,7 @@ fn heeding_stop<Worked>(room: &Room, work: impl FnOnce() -> Worked) -> Worked {
     })
 }
 
-/// Runs a thread for each hand, and calls `see` from time to time.
+/// Runs one thread for each hand, and calls `see` periodically.
 fn run_threads<'scope, 'a: 'scope>(
     scope: &'scope Scope<'scope, 'a>,
     room: &'a Room,
@@ -366,7 +374,7 @@ fn run_threads<'scope, 'a: 'scope>(
     threads.iter().for_each(|thread| thread.thread().unpark());
     while !is_over() {
         room.clock.wait_until(room.clock.now().plus(WATCH));
-        // The leading worker sees a request to stop as well, unless an operation holds it up.
+        // The leading worker also sees a stop request, unless an operation blocks it.
         if room.terms.stop.load(Ordering::Relaxed) {
             room.stage.stop(room.clock.now());
         }
@@ -378,7 +386,7 @@ fn run_threads<'scope, 'a: 'scope>(
     threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).chain(refused).collect()
 }
 
-/// One worker: opens its session, waits for the others, and drives its slots.
+/// One worker: opens its session, waits for the others, and runs its slots.
 fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
     let hand = &hands[number];
     let lengths: Vec<u32> = hand.iter().map(|stream| room.point.streams[*stream].length).collect();
@@ -389,7 +397,7 @@ fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
     let mut session = match session {
         Ok(session) => session,
         Err(error) => {
-            // The others have begun, or will: they find the point over.
+            // The other workers have begun or will begin, and find that the point has ended.
             room.stage.stop(room.clock.now());
             return Err(error);
         }
@@ -406,8 +414,8 @@ fn worker(room: &Room, number: usize, hands: &[Vec<usize>]) -> Worked {
     Ok((recorders, fault))
 }
 
-/// The lanes of worker `number`: one for each stream that has slots in its hand; and its slots, numbered as in the
-/// hand.
+/// Creates the lanes of worker `number`: one for each stream that has slots in its hand. Also returns its slots,
+/// numbered as in the hand.
 fn make_lanes<'a>(room: &'a Room, number: usize, hands: &[Vec<usize>]) -> (Vec<usize>, Vec<Lane<'a>>, Vec<Flight>) {
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
     for (slot, stream) in hands[number].iter().enumerate() {
@@ -422,13 +430,13 @@ fn make_lanes<'a>(room: &'a Room, number: usize, hands: &[Vec<usize>]) -> (Vec<u
     (streams, lanes, table)
 }
 
-/// The lane of `stream` in worker `number`.
+/// Creates the lane of `stream` in worker `number`.
 fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usize>]) -> Lane<'a> {
     let spec = &room.point.streams[stream];
     let class = room.class_of[stream];
     let (pacer, coverage) = (&room.pacers[stream], &room.coverage[class]);
     let shared = Shared { pacer, coverage, live: &room.live[class], seconds: &room.seconds[class] };
-    // Fixed work is cut among the workers that have a part in the stream, the first ones taking what is left over.
+    // Fixed work is divided among the workers that serve the stream. The first workers take the remainder.
     let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
     let workers = hands.iter().filter(has_part).count() as u64;
     let turn = hands[..number].iter().filter(has_part).count() as u64;
@@ -444,10 +452,10 @@ fn make_lane<'a>(room: &'a Room, stream: usize, number: usize, hands: &[Vec<usiz
     Lane::new(shared, ops, spec, left)
 }
 
-/// The loop. Takes what is due while a slot is free, submits it, reaps until the next due time, records, and again.
+/// The main loop: takes due operations while a slot is free, submits them, reaps until the next due time, and records.
 ///
-/// One reading of the clock a turn, whatever the number of operations in it: a reading costs as much as all else
-/// that is done for one operation.
+/// It reads the clock once per turn, for any number of operations: a reading costs as much as all other work for one
+/// operation.
 fn drive(
     room: &Room,
     session: &mut dyn Session,
@@ -470,7 +478,8 @@ fn drive(
         } else if now < end {
             wake = wake.min(end);
             let mut left = batch;
-            // Each turn begins with the next lane: or the first would take every batch where all is answered at once.
+            // Each turn begins with the next lane. Otherwise the first lane would take every batch when all operations
+            // complete at once.
             first = if first + 1 < lanes.len() { first + 1 } else { 0 };
             let (before, from_first) = lanes.split_at_mut(first);
             for lane in from_first.iter_mut().chain(before) {
@@ -492,7 +501,7 @@ fn drive(
         outstanding -= over.len();
         batch = if outstanding == 0 { (batch * 2).min(*BATCH.end()) } else { *BATCH.start() };
         let any_over = !over.is_empty();
-        // Again: the leading worker may have said so meanwhile.
+        // Check again: the leading worker may have begun measuring meanwhile.
         learn_beginning(&mut measuring, lanes, stage);
         for Completion { slot, outcome } in over.drain(..) {
             failures = if outcome == Outcome::Done { 0 } else { failures + 1 };
@@ -507,7 +516,7 @@ fn drive(
     }
 }
 
-/// Tells the lanes when measuring began, as soon as that is known.
+/// Passes the beginning of the measurement on to the lanes, as soon as it is known.
 #[inline]
 fn learn_beginning(measuring: &mut bool, lanes: &mut [Lane], stage: &Stage) {
     if !*measuring && stage.from() != Nanos::MAX {
@@ -516,8 +525,8 @@ fn learn_beginning(measuring: &mut bool, lanes: &mut [Lane], stage: &Stage) {
     }
 }
 
-/// True if this worker must not oversleep: operations are due at times of their own, and there is a CPU for it.
-/// Tells the kernel, too, not to let it: by default a sleep may last 50 µs longer than asked.
+/// True if this worker must wake up on time: one of its streams is an open loop, and there are fewer workers than CPUs.
+/// For an open loop it also sets the timer slack to its minimum: by default the kernel may extend a sleep by 50 µs.
 fn stay_alert(room: &Room, lanes: &[Lane]) -> bool {
     if room.clock.is_virtual() || !lanes.iter().any(Lane::is_open) {
         return false;
@@ -526,13 +535,12 @@ fn stay_alert(room: &Room, lanes: &[Lane]) -> bool {
     room.workers < thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Until when a worker that must not oversleep may wait: it is awake some time before the next operation is due, and
-/// looks again and again.
+/// How long a worker that must wake up on time may sleep. It wakes up before the next operation is due, then polls.
 fn asleep_until(wake: Nanos, now: Nanos) -> Nanos {
     if wake.since(now) > AWAKE { Nanos(wake.0 - AWAKE.0) } else { Nanos(0) }
 }
 
-/// Submits what is due in `lane`, as far as `batch` allows. Answers until when the loop may wait: not at all if the
+/// Submits the due operations of `lane`, as far as `batch` allows. Returns until when the loop may wait: zero if the
 /// batch is full and more may be due.
 fn submit_due(
     session: &mut dyn Session,

@@ -1,9 +1,9 @@
-//! When the operations of a stream are due: arithmetic on time.
+//! Computes when the operations of a stream are due.
 //!
-//! Goes in: a load and the time now. Comes out: due times. In a closed loop an operation is due as soon as the one
-//! before it is over: what the tool itself takes to issue it counts as response time, so Little's law holds.
-//! An open loop has due times of its own; all workers of a stream take them from one queue, because cutting
-//! the rate per worker would measure the tool's own queues.
+//! Input: a load and the current time. Output: due times. In a closed loop an operation is due as soon as the previous
+//! one completes. The tool's own time to issue it counts as response time, so Little's law holds. An open loop has a
+//! schedule of due times. All workers of a stream take them from one queue, because splitting the rate among workers
+//! would measure the tool's own queues.
 
 use crate::model::{Arrivals, Load, Nanos};
 use crate::workload::rng::Rng;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 pub(super) enum Pacer {
     /// An operation is due as soon as there is a free slot.
     Closed,
-    /// Operations are due at times of their own.
+    /// Operations are due on a schedule.
     Open(Mutex<Schedule>),
 }
 
@@ -26,24 +26,24 @@ pub(super) struct Schedule {
     /// Mean gap between due times, in nanoseconds.
     gap: f64,
     rng: Rng,
-    /// When the next operation is due, in nanoseconds since the beginning of the point. With their fraction: a rate
-    /// of 300,000 a second has no whole gap.
+    /// When the next operation is due, in nanoseconds since the beginning of the point. Includes a fraction: a rate of
+    /// 300,000 a second has no integer gap.
     next: f64,
 }
 
-/// What a pacer answers.
+/// Answer of a pacer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// An operation is due since its slot became free.
     SinceFree,
     /// An operation is due since this moment.
     Since(Nanos),
-    /// None is due before this moment.
+    /// No operation is due before this moment.
     NotBefore(Nanos),
 }
 
 impl Pacer {
-    /// The due times of `load`.
+    /// Creates the pacer for `load`.
     #[must_use]
     pub(super) fn new(load: Load, seed: u64) -> Self {
         match load {
@@ -56,7 +56,7 @@ impl Pacer {
         }
     }
 
-    /// Takes the next due time if it is not after `now`, in a point that began at `origin`.
+    /// Takes the next due time unless it is after `now`. `origin` is when the point began.
     #[inline]
     pub(super) fn take(&self, now: Nanos, origin: Nanos) -> Due {
         match self {
@@ -65,8 +65,8 @@ impl Pacer {
         }
     }
 
-    /// How many operations, `most` at most, were due in `measured` and were not taken, by window of `width`, in a point
-    /// that began at `origin`. Ends the schedule: what is counted here is never due again.
+    /// Counts the operations that were due in `measured` and were not taken, at most `most`, per window of `width`.
+    /// `origin` is when the point began. Consumes the schedule: an operation counted here is never due again.
     #[must_use]
     pub(super) fn unserved(&self, measured: Range<Nanos>, origin: Nanos, width: Nanos, most: u64) -> Vec<u64> {
         let mut windows = Vec::new();
@@ -153,7 +153,7 @@ mod tests {
         let counts = pacer.unserved(Nanos(0)..Nanos::from_secs(100), Nanos(0), Nanos::from_secs(1), u64::MAX);
         let mean = counts.iter().sum::<u64>() as f64 / 100.0;
         let variance = counts.iter().map(|c| (*c as f64 - mean).powi(2)).sum::<f64>() / 99.0;
-        // A Poisson count of 10,000: mean of 100 within 5 x 10, variance about the mean.
+        // A Poisson count of 10,000: the mean of 100 is within 5 x 10, the variance is about the mean.
         assert!((mean - 10_000.0).abs() < 50.0, "{mean}");
         assert!((0.5..2.0).contains(&(variance / mean)), "{variance}");
     }

@@ -1,4 +1,4 @@
-//! Where a point stands: warming up, measuring, over. Decided by one worker, seen by all.
+//! Stage of a point: warming up, measuring, completed. One worker decides it, all workers see it.
 
 use super::Room;
 use crate::clock;
@@ -6,39 +6,39 @@ use crate::model::{Nanos, Until, WarmUp};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// How often the leading worker looks whether the stage changes.
+/// Interval at which the leading worker checks whether the stage changes.
 pub(super) const TICK: Nanos = Nanos::from_millis(100);
 
-/// Ticks that must agree before throughput counts as steady: a second.
+/// Number of ticks that must agree before throughput counts as steady: one second.
 const STEADY_TICKS: usize = 10;
 
-/// SNIA's rule for a steady state: within this share of the mean.
+/// SNIA's rule for a steady state: every value within this fraction of the mean.
 const STEADY_WITHIN: f64 = 0.10;
 
-/// Live counters of one class, for progress and for the steadiness of the warm-up.
+/// Live counters of one class, for progress and for detecting a steady state during warm-up.
 #[derive(Debug, Default)]
 pub struct LiveClass {
-    /// Operations done since the point began.
+    /// Operations completed since the point began.
     pub done: AtomicU64,
-    /// Their response times in nanoseconds, summed.
+    /// Sum of their response times, in nanoseconds.
     pub response: AtomicU64,
 }
 
 /// The stage of a point, shared by its workers.
 #[derive(Debug)]
 pub(super) struct Stage {
-    /// When the first worker set off.
+    /// When the first worker started.
     origin: OnceLock<Nanos>,
     /// When measuring began; `u64::MAX` before that.
     from: AtomicU64,
-    /// When no more operations may start; `u64::MAX` until it is known.
+    /// When operations stop starting; `u64::MAX` until it is known.
     end: AtomicU64,
-    /// When the last operation of fixed work ended.
+    /// When the last operation of fixed work completed.
     last: AtomicU64,
     /// CPU time of the process at `from` and at `end`.
     cpu: [AtomicU64; 2],
     stopped: AtomicBool,
-    /// Time was over before some worker had done its part of fixed work.
+    /// The time limit was reached before some worker had completed its part of fixed work.
     cut: AtomicBool,
     until: Until,
 }
@@ -57,8 +57,9 @@ impl Stage {
         }
     }
 
-    /// The workers are ready, and the time is `now`: whoever says so first decides when the point began. Without a
-    /// warm-up measuring begins with it, so that no worker can start an operation before that is known.
+    /// Starts the point at `now`, once the workers are ready. Only the first call counts.
+    ///
+    /// Without a warm-up, measuring begins here too, so that no worker starts an operation before that time is known.
     pub(super) fn set_off(&self, now: Nanos, warm_up: WarmUp) {
         self.origin.get_or_init(|| {
             if warm_up == WarmUp::NONE {
@@ -68,7 +69,7 @@ impl Stage {
         });
     }
 
-    /// True once the point began.
+    /// True once the point has begun.
     pub(super) fn has_set_off(&self) -> bool {
         self.origin.get().is_some()
     }
@@ -79,22 +80,22 @@ impl Stage {
         self.origin.get().copied().unwrap_or_default()
     }
 
-    /// When measuring began; the far end of time before that.
+    /// When measuring began; the maximum time before that.
     pub(super) fn from(&self) -> Nanos {
         Nanos(self.from.load(Relaxed))
     }
 
-    /// When no more operations may start; the far end of time until that is known.
+    /// When operations stop starting; the maximum time until that is known.
     pub(super) fn end(&self) -> Nanos {
         Nanos(self.end.load(Relaxed))
     }
 
-    /// True if somebody asked for the end before it was due.
+    /// True if the point was stopped early.
     pub(super) fn was_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
 
-    /// No operation may start any more. Means nothing once the point has come to its end by itself.
+    /// Stops the point: no operation may start after `now`. Has no effect on a point that has ended by itself.
     pub(super) fn stop(&self, now: Nanos) {
         if now < self.end() {
             self.stopped.store(true, Relaxed);
@@ -102,12 +103,12 @@ impl Stage {
         }
     }
 
-    /// A worker found the time over before its part of fixed work was done.
+    /// Records that the time limit was reached before a worker had completed its part of fixed work.
     pub(super) fn cut(&self) {
         self.cut.store(true, Relaxed);
     }
 
-    /// Operations ended.
+    /// Records that operations completed at this time.
     #[inline]
     pub(super) fn ended(&self, at: Nanos) {
         if matches!(self.until, Until::Ops(_) | Until::Work { .. }) {
@@ -115,7 +116,8 @@ impl Stage {
         }
     }
 
-    /// Enough was measured: the point ends with the window that `now` lies in, so that every window is whole.
+    /// Ends the point after the window that contains `now`, so that every window is complete. Called when enough was
+    /// measured.
     pub(super) fn end_with_window(&self, now: Nanos, width: Nanos) {
         let from = self.from();
         self.end.fetch_min(from.0 + now.since(from).0.div_ceil(width.0) * width.0, Relaxed);
@@ -126,7 +128,7 @@ impl Stage {
         if let Until::Elapsed(most) | Until::Precise { most, .. } | Until::Work { most, .. } = self.until {
             self.end.fetch_min(now.plus(most).0, Relaxed);
         }
-        // Last: who sees it sees the end too.
+        // Stored last: a worker that sees `from` also sees `end`.
         self.from.store(now.0, std::sync::atomic::Ordering::Release);
     }
 
@@ -134,7 +136,7 @@ impl Stage {
         self.cpu[1].store(clock::process_cpu().0, Relaxed);
     }
 
-    /// How long it took until measuring began.
+    /// Duration of the warm-up.
     pub(super) fn warm_up(&self) -> Nanos {
         self.from().min(self.end()).since(self.origin())
     }
@@ -145,27 +147,27 @@ impl Stage {
         Nanos(to.load(Relaxed)).since(Nanos(from.load(Relaxed)))
     }
 
-    /// Fixed work was done, all of it.
+    /// True if fixed work was completed.
     pub(super) fn work_is_done(&self) -> bool {
         let is_work = matches!(self.until, Until::Ops(_) | Until::Work { .. });
         is_work && !self.was_stopped() && !self.cut.load(Relaxed)
     }
 
-    /// How long was measured.
+    /// Duration of the measurement.
     pub(super) fn measured(&self) -> Nanos {
         let end = if self.work_is_done() { Nanos(self.last.load(Relaxed)) } else { self.end() };
         if self.from() == Nanos::MAX { Nanos(0) } else { end.since(self.from()) }
     }
 }
 
-/// The worker that decides when measuring begins, and passes on a request to stop.
+/// The worker that decides when measuring begins, and that forwards a stop request.
 pub(super) struct Leader<'a> {
     room: &'a Room<'a>,
     origin: Nanos,
     next_tick: Nanos,
-    /// Operations of each class done by each of the last ticks.
+    /// Running count of operations of each class, one value per tick.
     history: Vec<Vec<u64>>,
-    /// CPU time was read when the measurement ended.
+    /// True once the CPU time at the end of the measurement was read.
     through: bool,
 }
 
@@ -181,13 +183,13 @@ impl<'a> Leader<'a> {
         }
     }
 
-    /// Moves the stage on if it is time. Answers when it wants to be called again.
+    /// Advances the stage when it is time. Returns when to call it again.
     #[inline]
     pub(super) fn tick(&mut self, now: Nanos) -> Nanos {
         if now >= self.room.stage.end() {
             self.finish();
             if self.room.clock.is_virtual() {
-                // Nothing is left to decide, and what is outstanding may take years by steps of a tick.
+                // Nothing is left to decide, and outstanding operations may take years in steps of one tick.
                 return Nanos::MAX;
             }
         }
@@ -197,7 +199,7 @@ impl<'a> Leader<'a> {
         self.next_tick
     }
 
-    /// The measurement is over: what comes now is waiting for what is outstanding.
+    /// Ends the measurement. What follows is only waiting for outstanding operations.
     pub(super) fn finish(&mut self) {
         if !self.through {
             self.through = true;
@@ -213,7 +215,7 @@ impl<'a> Leader<'a> {
             stage.stop(now);
         }
         if stage.from() != Nanos::MAX {
-            // On real time a thread that measures nothing asks.
+            // On real time, a thread that does not measure makes this check.
             if clock.is_virtual() && self.room.says_enough() {
                 stage.end_with_window(now, point.window);
             }
@@ -230,8 +232,8 @@ impl<'a> Leader<'a> {
     }
 }
 
-/// True if the last ticks of a running count are alike: each within SNIA's tenth of their mean, or within what
-/// chance does to so small a number, three standard deviations of a Poisson count.
+/// True if the last ticks of a running count agree. Each tick must be within SNIA's tenth of their mean, or within
+/// three standard deviations of a Poisson count, which is what chance allows for small numbers.
 fn is_steady(counts: &[u64]) -> bool {
     let Some(last) = counts.len().checked_sub(STEADY_TICKS + 1) else { return false };
     let steps: Vec<f64> = counts[last..].windows(2).map(|two| (two[1] - two[0]) as f64).collect();

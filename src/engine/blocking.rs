@@ -1,10 +1,10 @@
-//! The adapter for engines that wait: one closure that executes one operation makes a session of one slot.
+//! Adapter for blocking engines: turns a closure that executes one operation into a session with one slot.
 
 use super::Session;
 use crate::clock::Clock;
 use crate::model::{Completion, Fault, Nanos, Op, Outcome, Slot};
 
-/// A session whose only slot is worked off by `execute`, in [`Session::reap`].
+/// A session with one slot, whose operation is executed by `execute` in [`Session::reap`].
 pub struct Blocking<F> {
     clock: Clock,
     pending: Option<(Slot, Op)>,
@@ -12,7 +12,7 @@ pub struct Blocking<F> {
 }
 
 impl<F: FnMut(Op) -> Result<Outcome, Fault>> Blocking<F> {
-    /// A session that executes operations by `execute`.
+    /// Creates a session that executes operations with `execute`.
     pub fn new(clock: Clock, execute: F) -> Self {
         Self { clock, pending: None, execute }
     }

@@ -1,5 +1,6 @@
-//! Memory for outstanding operations: one piece a slot, aligned for direct I/O; and another to write from where there
-//! are writes. What was read is never written again: it may compress, and two sessions may have read the same.
+//! Memory for outstanding operations: one buffer per slot, aligned for direct I/O, plus a write buffer per slot if
+//! there are writes. Data that were read are never written again: they may compress, and two sessions may have read the
+//! same data.
 
 use crate::clock;
 use crate::model::Kind;
@@ -8,7 +9,7 @@ use crate::workload::rng::Rng;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Direct I/O wants memory aligned to the logical block; a page serves every device.
+/// Direct I/O needs memory aligned to the logical block; a page works for every device.
 const ALIGNMENT: usize = 4096;
 
 /// The buffers of one session. They never move, so the kernel may keep their addresses.
@@ -16,15 +17,15 @@ const ALIGNMENT: usize = 4096;
 pub(super) struct Buffers {
     base: NonNull<u8>,
     layout: Layout,
-    /// Offset and length of each piece: one a slot, then one a slot to write from if there are writes.
+    /// Offset and length of each piece: one per slot, then one write buffer per slot if there are writes.
     pieces: Vec<(usize, usize)>,
     slots: usize,
-    /// Writes so far: makes every written sector unlike the others.
+    /// Number of writes so far: makes each written sector unique.
     serial: u64,
 }
 
 impl Buffers {
-    /// A buffer of each of `lengths`, and another of each for `writes`, full of random bytes.
+    /// Creates a buffer for each of `lengths`, and a second one each for `writes`, full of random bytes.
     pub(super) fn new(lengths: &[u32], writes: bool) -> Self {
         let mut end = 0;
         let again = if writes { lengths } else { &[] };
@@ -43,7 +44,7 @@ impl Buffers {
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
         let mut buffers = Self { base, layout, pieces, slots: lengths.len(), serial: 0 };
-        // Two sessions must never write the same bytes, not even one after the other in the same memory.
+        // Two sessions must never write the same bytes, even one after the other in the same memory.
         let mut rng = Rng::new(clock::fresh_seed(), base.as_ptr() as u64);
         for piece in 0..buffers.pieces.len() {
             content::fill(buffers.piece(piece), &mut rng);
@@ -51,17 +52,18 @@ impl Buffers {
         buffers
     }
 
-    /// How many pieces there are.
+    /// Number of pieces.
     pub(super) fn pieces(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The piece for an operation of `kind` in `slot`. For a write its content is made unlike anything written before.
+    /// The piece for an operation of `kind` in `slot`. For a write, its content is made different from anything written
+    /// before.
     pub(super) fn take(&mut self, slot: usize, kind: Kind, length: u32) -> usize {
         if matches!(kind, Kind::Read | Kind::Scan) {
             return slot;
         }
-        // A volume that was opened for reading has no pieces to write from, and the kernel refuses the write.
+        // A volume opened for reading has no write buffers, and the kernel refuses the write.
         let piece = if self.pieces.len() > self.slots { self.slots + slot } else { slot };
         self.serial += 1;
         let serial = self.serial;
@@ -69,13 +71,13 @@ impl Buffers {
         piece
     }
 
-    /// Where a piece begins; its address is fixed as long as `self` lives.
+    /// Address of a piece; fixed as long as `self` lives.
     pub(super) fn address(&self, piece: usize) -> *mut u8 {
         // SAFETY: the piece lies inside the allocation.
         unsafe { self.base.as_ptr().add(self.pieces[piece].0) }
     }
 
-    /// Bytes of a piece.
+    /// Length of a piece in bytes.
     pub(super) fn length(&self, piece: usize) -> usize {
         self.pieces[piece].1
     }

@@ -1,4 +1,4 @@
-//! Which engine works on a volume.
+//! Choice of the engine for a volume.
 
 use super::Engine;
 use super::libaio::Libaio;
@@ -8,11 +8,11 @@ use super::volume::Volume;
 use crate::clock::Clock;
 use crate::model::{Error, Finding};
 
-/// The engine called `name` on `volume`; `auto` is `io_uring`, or libaio where the kernel forbids that, which is then
-/// said. `lengths` has the most slots that a session will be asked for.
+/// Returns the engine called `name` for `volume`. `auto` is `io_uring`, or libaio with a warning if the kernel forbids
+/// `io_uring`. `lengths` has the maximum number of slots that a session will need.
 ///
 /// # Errors
-/// There is no engine of this name, or the machine does not grant it.
+/// There is no engine of this name, or the machine does not allow it.
 pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn Engine>, Option<Finding>), Error> {
     let clock = Clock::real();
     match name {

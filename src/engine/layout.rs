@@ -1,25 +1,25 @@
-//! How several files form one volume.
+//! Mapping of several files to one volume.
 //!
-//! Goes in: a byte offset in the volume. Comes out: which member, and the offset in it. Every byte of the volume is
-//! exactly one byte of one member. An I/O never straddles two members: what is left over at the end of
-//! a member, less than one *grain*, belongs to no volume.
+//! Input: a byte offset in the volume. Output: a member and the offset in it. Every byte of the volume is exactly one
+//! byte of one member. An I/O never crosses two members: the rest at the end of a member, less than one *grain*, is not
+//! used.
 
 use crate::model::{Bytes, Error, Layout};
 
-/// The members of a volume, as arithmetic.
+/// The layout of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeMap {
     layout: Layout,
-    /// Where each member ends in a concatenation; for a stripe set, the sizes do not matter one by one.
+    /// End of each member in a concatenation. For a stripe set only the last value matters.
     ends: Vec<u64>,
     usable: u64,
 }
 
 impl VolumeMap {
-    /// A volume of members of `sizes` bytes, for I/Os of which the largest is `grain` bytes.
+    /// Creates a volume of members of `sizes` bytes. `grain` is the size of the largest I/O in bytes.
     ///
     /// # Errors
-    /// The volume has no room for two I/Os, or a stripe is not a multiple of the largest I/O.
+    /// The volume is too small for two I/Os, or a stripe is not a multiple of the largest I/O.
     pub fn new(sizes: &[u64], layout: Layout, grain: u64) -> Result<Self, Error> {
         let stripe = match layout {
             Layout::Concat => grain,
@@ -41,7 +41,7 @@ impl VolumeMap {
                 })
                 .collect(),
             Layout::Stripe { .. } => {
-                // Turns go on as long as every member can take part: the smallest one decides.
+                // Stripes rotate over all members, so the smallest member limits the volume.
                 let least = sizes.iter().copied().min().map_or(0, whole);
                 (1..=sizes.len() as u64).map(|members| members * least).collect()
             }
@@ -60,7 +60,7 @@ impl VolumeMap {
         Ok(Self { layout, ends, usable })
     }
 
-    /// Bytes of the volume.
+    /// Size of the volume in bytes.
     #[must_use]
     pub fn usable(&self) -> u64 {
         self.usable
@@ -72,7 +72,7 @@ impl VolumeMap {
         index.checked_sub(1).map_or(0, |before| self.ends[before])
     }
 
-    /// The member that holds the byte at `offset`, and its offset there.
+    /// The member that contains the byte at `offset`, and the offset in it.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> (usize, u64) {

@@ -1,7 +1,7 @@
-//! Asynchronous I/O by Linux's older interface, the one Oracle and Orion use: `io_submit` and `io_getevents`.
+//! Asynchronous I/O with Linux's older interface, used by Oracle and Orion: `io_submit` and `io_getevents`.
 //!
-//! Four system calls, made by hand. It is asynchronous for direct I/O only; on a file opened through the page
-//! cache `io_submit` itself waits.
+//! Makes four system calls directly. Only direct I/O is asynchronous: through the page cache, `io_submit` itself
+//! blocks.
 
 use super::buffers::Buffers;
 use super::volume::Volume;
@@ -51,7 +51,7 @@ pub struct Libaio {
 }
 
 impl Libaio {
-    /// libaio on `volume`.
+    /// Creates the engine for `volume`.
     #[must_use]
     pub fn new(clock: Clock, volume: Volume) -> Self {
         Self { volume, clock }
@@ -108,26 +108,26 @@ struct LibaioSession<'a> {
     volume: &'a Volume,
     clock: &'a Clock,
     context: libc::c_ulong,
-    /// None only while dropping.
+    /// `None` only while dropping.
     buffers: Option<Buffers>,
-    /// One a slot. Never grows, so that the kernel may keep addresses.
+    /// One per slot. Never grows, so that the kernel may keep addresses.
     blocks: Vec<ControlBlock>,
-    /// Those of them that the kernel has not been told of, in order.
+    /// Slots of the control blocks not submitted to the kernel yet, in order.
     collected: Vec<Slot>,
-    /// Room for their addresses.
+    /// Buffer for their addresses.
     pointers: Vec<*const ControlBlock>,
     events: Vec<Event>,
-    /// Operations that the kernel has been told of and that are not over.
+    /// Operations submitted to the kernel and not completed.
     outstanding: usize,
 }
 
 impl LibaioSession<'_> {
-    /// Tells the kernel what was collected. What it refuses is over.
+    /// Submits the collected operations to the kernel. An operation that it refuses completes with an error.
     fn tell(&mut self, out: &mut Vec<Completion>) {
         if self.collected.is_empty() {
             return;
         }
-        // Addresses are made only now, and no control block is touched between this and the call.
+        // Addresses are computed only now, and no control block is touched between this and the call.
         let blocks = self.blocks.as_ptr();
         self.pointers.clear();
         self.pointers.extend(self.collected.iter().map(|slot| blocks.wrapping_add(usize::from(*slot))));
@@ -142,7 +142,7 @@ impl LibaioSession<'_> {
                 self.collected.drain(..taken);
             }
             Err(error) if again(&error) => {}
-            // The kernel refuses the first operation of the batch and has not looked at the others.
+            // The kernel refuses the first operation of the batch and has not checked the others.
             Err(error) => {
                 let slot = self.collected.remove(0);
                 let number = error.raw_os_error().unwrap_or(libc::EIO);
@@ -151,7 +151,7 @@ impl LibaioSession<'_> {
         }
     }
 
-    /// Waits for at least `least` operations, but no longer than `wait`, and adds what is over to `out`.
+    /// Waits for at least `least` operations, at most for `wait`, and appends completed operations to `out`.
     fn fetch(&mut self, least: usize, wait: Nanos, out: &mut Vec<Completion>) -> Result<(), Fault> {
         let time = libc::timespec {
             tv_sec: i64::try_from(wait.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -221,12 +221,12 @@ impl Session for LibaioSession<'_> {
 }
 
 impl Drop for LibaioSession<'_> {
-    /// Waits for what is outstanding: the kernel writes to our buffers until then.
+    /// Waits for outstanding operations: the kernel writes to our buffers until then.
     fn drop(&mut self) {
         let mut over = Vec::new();
         while self.outstanding > 0 {
             if self.fetch(1, Nanos::from_secs(1), &mut over).is_err() {
-                // Memory the kernel may still write to is never given back.
+                // Leak memory that the kernel may still write to.
                 std::mem::forget(self.buffers.take());
                 break;
             }
@@ -236,18 +236,18 @@ impl Drop for LibaioSession<'_> {
     }
 }
 
-/// The slot that a control block or an event carries.
+/// The slot stored in a control block or an event.
 #[expect(clippy::cast_possible_truncation, reason = "its data is a slot")]
 fn slot_of(data: u64) -> Slot {
     data as Slot
 }
 
-/// The result of a system call: a count, or its error.
+/// Converts the result of a system call into a count or an error.
 fn check(result: libc::c_long) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// True for errors that mean "not now".
+/// True for errors that mean "try again".
 fn again(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR))
 }

@@ -1,7 +1,7 @@
-//! How one operation is executed: the only room that touches a target, and the only one with `unsafe`.
+//! Executes single operations: the only module that touches a target, and the only one with `unsafe`.
 //!
-//! Goes in: [`Op`]s in slots. Comes out: [`Completion`]s. An engine does not measure itself, knows nothing of loads
-//! or records, and reads time only through the clock it is handed.
+//! Input: [`Op`]s in slots. Output: [`Completion`]s. An engine does not measure itself, does not know loads or records,
+//! and reads time only through the clock it is given.
 
 pub mod blocking;
 mod buffers;
@@ -28,18 +28,20 @@ pub use choose::choose;
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};
 
-/// One ring, one file handle, one connection: a place where operations are outstanding.
+/// One ring, one file handle, one connection: a session with outstanding operations.
 ///
-/// A session belongs to one thread, the one that opened it.
+/// A session belongs to the thread that opened it.
 pub trait Session {
-    /// Takes on `op` in `slot`, which must be free. May leave it to [`reap`](Session::reap) to set it going.
+    /// Accepts `op` in `slot`, which must be free. May leave the start of the operation to [`reap`](Session::reap).
     ///
     /// # Errors
-    /// The session is broken; the operation's own failure comes as its outcome.
+    /// The session is broken. A failure of the operation itself is reported as its outcome.
     fn submit(&mut self, slot: Slot, op: Op) -> Result<(), Fault>;
 
-    /// Sets going whatever was submitted, then adds to `out` the operations that are over. Waits for one at the
-    /// latest until `until`, and does not wait at all if that has passed. The only place where a session waits.
+    /// Starts everything that was submitted, then appends completed operations to `out`.
+    ///
+    /// Waits until `until` at the latest for one of them, and does not wait if `until` has passed. A session waits
+    /// nowhere else.
     ///
     /// # Errors
     /// The session is broken.
@@ -48,29 +50,29 @@ pub trait Session {
 
 /// A way to execute operations on one target.
 pub trait Engine: Sync {
-    /// The name it is asked for by.
+    /// Name of the engine in options.
     fn name(&self) -> &'static str;
 
-    /// What it makes use of on this machine, and what it had to do without, for the record.
+    /// Features used on this machine, and features that were not available, for the record.
     fn about(&self) -> String;
 
-    /// The clock its sessions live on.
+    /// Clock of its sessions.
     fn clock(&self) -> Clock;
 
-    /// Most operations that one session can have outstanding.
+    /// Maximum number of outstanding operations per session.
     fn slots_max(&self) -> usize;
 
-    /// Bytes of the volume that operations can reach.
+    /// Size of the part of the volume that operations can reach, in bytes.
     fn usable(&self) -> u64;
 
-    /// What looks on from outside its sessions, where the target counts for itself.
+    /// Observer of a target with its own counters, independent of the sessions.
     fn witness(&self) -> Option<&dyn sql::Witness> {
         None
     }
 
-    /// Opens a session with a slot for each of `lengths`, the greatest number of bytes of an operation in it.
+    /// Opens a session with one slot for each of `lengths`, the maximum operation size of the slot in bytes.
     ///
     /// # Errors
-    /// The system refuses what the session needs.
+    /// The system refuses a resource of the session.
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error>;
 }

@@ -1,6 +1,6 @@
-//! What is mounted where.
+//! Mounted filesystems.
 //!
-//! Goes in: the text of `/proc/self/mountinfo`. Comes out: one [`Mount`] a line that can be understood.
+//! Input: the text of `/proc/self/mountinfo`. Output: one [`Mount`] per line that can be parsed.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -9,33 +9,34 @@ use std::path::{Path, PathBuf};
 /// One mounted filesystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mount {
-    /// The kernel's number for it, as `statx` gives for a file.
+    /// The kernel's ID of the mount, as `statx` returns for a file.
     pub(super) id: u64,
-    /// Major and minor number of its files; not those of a block device for btrfs, NFS, tmpfs and their like.
+    /// Major and minor number of its files. For btrfs, NFS, tmpfs and similar filesystems it is not the number of a
+    /// block device.
     pub(super) device: (u32, u32),
-    /// The directory of the filesystem that is seen there: `/` but for bind mounts, subvolumes and the like.
+    /// The directory of the filesystem that is mounted: `/` except for bind mounts, subvolumes and the like.
     pub(super) root: PathBuf,
-    /// Where.
+    /// Mount point.
     pub(super) point: PathBuf,
     /// Its type, such as `ext4`.
     pub(super) filesystem: String,
-    /// What is mounted: for most filesystems on disks, the path of a block device.
+    /// The mounted source: for most filesystems on disks, the path of a block device.
     pub(super) source: PathBuf,
-    /// Options of the mount, then those of the filesystem, each once.
+    /// Options of the mount, then those of the filesystem, without duplicates.
     pub(super) options: String,
 }
 
-/// All that this process sees mounted.
+/// All mounts visible to this process.
 pub(super) fn mounts() -> std::io::Result<Vec<Mount>> {
     let text = std::fs::read("/proc/self/mountinfo")?;
     Ok(text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
 }
 
-/// The mount that the file of device number `device` at `path` lies in: by its `id` if known, else the longest path
-/// that fits.
+/// The mount that contains the file at `path` with device number `device`: by its `id` if known, otherwise by the
+/// longest matching path.
 pub(super) fn mount_of<'a>(mounts: &'a [Mount], id: Option<u64>, device: (u32, u32), path: &Path) -> Option<&'a Mount> {
     let by_id = id.and_then(|id| mounts.iter().find(|mount| mount.id == id));
-    // Later lines cover earlier ones, and `max_by_key` takes the last of the longest.
+    // Later mounts hide earlier ones, and `max_by_key` returns the last of several maxima.
     let by_path = || {
         let depth = |mount: &&Mount| mount.point.components().count();
         mounts.iter().filter(|mount| path.starts_with(&mount.point) && mount.device == device).max_by_key(depth)
@@ -43,7 +44,7 @@ pub(super) fn mount_of<'a>(mounts: &'a [Mount], id: Option<u64>, device: (u32, u
     by_id.or_else(by_path).or_else(|| mounts.iter().find(|mount| mount.device == device))
 }
 
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+/// Parses a line such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
     let mut fields = line.split(|byte| *byte == b' ');
@@ -63,13 +64,13 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     Some(Mount { id, device, root, point, filesystem, source, options })
 }
 
-/// `254:0`.
+/// Parses a device number such as `254:0`.
 pub(super) fn parse_device_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Undoes the kernel's `\040` for a space, and its like.
+/// Undoes the kernel's octal escapes, such as `\040` for a space.
 pub(super) fn unescape(field: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,5 +1,6 @@
-//! The engine that does nothing: every operation is over as soon as it is asked for. It measures the tool itself,
-//! and it is the skeleton of an engine to copy; see docs/adding-an-engine.md.
+//! The engine that does nothing: every operation completes at once.
+//!
+//! It measures the tool itself. It is also a skeleton to copy for a new engine; see docs/adding-an-engine.md.
 
 use super::{Engine, Session};
 use crate::clock::Clock;
@@ -13,7 +14,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// A target of `bytes` that is not there.
+    /// Creates a nonexistent target of `bytes`.
     #[must_use]
     pub fn new(clock: Clock, bytes: u64) -> Self {
         Self { clock, bytes }

@@ -1,8 +1,8 @@
 //! A target that was opened once.
 //!
-//! Goes in: a path. Comes out: a descriptor to read by, and what tells the file or device from others. Whatever is
-//! asked later is asked of this descriptor, and it is opened for measuring through it. The path is walked a single
-//! time, so that nobody can have one file judged and another one written by exchanging a link or a directory meanwhile.
+//! Input: a path. Output: a descriptor for reading, and the identity of the file or device. All later checks use this
+//! descriptor, and the target is opened for measuring through it. The path is resolved only once. So nobody can
+//! exchange a link or a directory between the check and the writes.
 
 use crate::model::{Error, FileKind};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What tells one target from another, under whatever name: hard links and device nodes of one thing are equal.
+/// Identity of a target, independent of its name: hard links and device nodes of the same thing are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Identity {
     /// A file, by the device of its filesystem and its inode number.
@@ -22,7 +22,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The identity of a regular file or block device; none of anything else.
+    /// The identity of a regular file or block device; `None` for anything else.
     pub(super) fn of(facts: &Metadata) -> Option<Self> {
         if facts.is_file() {
             Some(Self::File(facts.dev(), facts.ino()))
@@ -31,7 +31,7 @@ impl Identity {
         }
     }
 
-    /// The identity of what `path` leads to; none if that is neither a file nor a block device.
+    /// The identity of the target of `path`; `None` if it is neither a file nor a block device.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         Self::of(&std::fs::metadata(path).ok()?)
@@ -43,7 +43,7 @@ impl Identity {
     }
 }
 
-/// A regular file or block device, open to read.
+/// A regular file or block device, open for reading.
 #[derive(Debug)]
 pub struct Opened {
     path: PathBuf,
@@ -53,17 +53,17 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens what `path` leads to. A pipe, a character device and the like are refused without being opened.
+    /// Opens `path`. Refuses pipes, character devices and the like without opening them.
     ///
     /// # Errors
     /// There is nothing at `path`, it may not be read, or it is neither a regular file nor a block device.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        // A descriptor that stands for the file and does not open it: to open a tape or a watchdog is to act on it.
+        // O_PATH gives a descriptor without opening the file: opening a tape or a watchdog has effects.
         let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         Self::through(&File::from(found.map_err(|error| refused(path, &error.into()))?), path)
     }
 
-    /// Opens once more, to read, what is open in `file`; messages call it `path`.
+    /// Opens the file of `file` once more, for reading; messages call it `path`.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -71,7 +71,7 @@ impl Opened {
         let facts = file.metadata().map_err(|error| refused(path, &error))?;
         let kind = kind_of(&facts, path)?;
         let identity = Identity::of(&facts).expect("it is a file or a block device");
-        // Never waits: a network filesystem may have lent the file to somebody else.
+        // Never block: a network filesystem may have given a lease on the file to another client.
         let file =
             reopen(file, OpenOptions::new().read(true), libc::O_NONBLOCK).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => without_proc(path),
@@ -80,7 +80,7 @@ impl Opened {
         Ok(Self { path: path.to_path_buf(), file, kind, identity })
     }
 
-    /// The path it was opened by. By now it may lead elsewhere.
+    /// The path it was opened by. It may lead elsewhere by now.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -92,7 +92,7 @@ impl Opened {
         self.kind
     }
 
-    /// What tells it from other targets.
+    /// Identity of the target.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity
@@ -102,12 +102,12 @@ impl Opened {
         &self.file
     }
 
-    /// What the system says of it now.
+    /// Current metadata.
     pub(super) fn metadata(&self) -> Result<Metadata, Error> {
         self.file.metadata().map_err(|error| refused(&self.path, &error))
     }
 
-    /// Its size now.
+    /// Current size.
     pub(super) fn bytes(&self) -> std::io::Result<u64> {
         match self.kind {
             FileKind::File => self.file.metadata().map(|facts| facts.len()),
@@ -115,12 +115,12 @@ impl Opened {
         }
     }
 
-    /// Where it lies now, links resolved; of a file without a name, where it had its last.
+    /// Its current path with links resolved; for a deleted file, its last path.
     pub(super) fn place(&self) -> Result<PathBuf, Error> {
         std::fs::read_link(by_number(&self.file)).map_err(|_| without_proc(&self.path))
     }
 
-    /// Opens the same file or device anew with other `options`.
+    /// Opens the same file or device again with other `options`.
     pub(super) fn reopen(&self, options: &OpenOptions, flags: libc::c_int) -> std::io::Result<File> {
         reopen(&self.file, options, flags)
     }
@@ -130,7 +130,7 @@ fn reopen(file: &File, options: &OpenOptions, flags: libc::c_int) -> std::io::Re
     options.clone().custom_flags(flags | libc::O_CLOEXEC).open(by_number(file))
 }
 
-/// The name under which this process finds a descriptor of its own. The kernel resolves it to the open file itself.
+/// Path of one of this process's own descriptors. The kernel resolves it to the open file itself.
 pub(super) fn by_number(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
@@ -142,7 +142,7 @@ fn without_proc(path: &Path) -> Error {
     )
 }
 
-/// A regular file or a block device; everything else is refused by name.
+/// The kind of a regular file or block device; refuses everything else by name.
 fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     let kind = metadata.file_type();
     let (what, hint) = if kind.is_file() {
@@ -161,7 +161,7 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     Err(Error::usage(format!("'{}' is {what}", path.display()), hint))
 }
 
-/// Why the system would not let us look at `path`, with the hint.
+/// The error if `path` cannot be opened, with a hint.
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     let shown = path.display();
     match error.kind() {
@@ -189,14 +189,14 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// The identity of what `path` leads to, and where that lies, both asked of one descriptor that opens nothing.
+/// The identity and the current location of the target of `path`, both from one descriptor that does not open it.
 pub(super) fn identity_and_place(path: &Path) -> Option<(Identity, PathBuf)> {
     let found = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let found = File::from(found);
     Some((Identity::of(&found.metadata().ok()?)?, std::fs::read_link(by_number(&found)).ok()?))
 }
 
-/// Major and minor.
+/// Major and minor number.
 pub(super) fn device_number(number: u64) -> (u32, u32) {
     (rustix::fs::major(number), rustix::fs::minor(number))
 }

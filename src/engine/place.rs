@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A directory under the target directory, which is on a disk where /tmp may not be; removed at the end.
+/// A directory for a unit test, beside the test program: that is on a disk, while /tmp may not be. Removed on drop.
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
@@ -15,7 +15,7 @@ impl Place {
         Self(path)
     }
 
-    /// A file of `size` bytes, the first `written` of them written.
+    /// Creates a file of `size` bytes and writes the first `written` of them.
     pub(crate) fn file(&self, name: &str, written: usize, size: u64) -> PathBuf {
         let path = self.0.join(name);
         let mut file = File::create(&path).unwrap();

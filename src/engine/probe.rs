@@ -1,8 +1,8 @@
-//! What one file or device is: kind, size, alignment, filesystem, and how much of it was ever written.
+//! Facts about one file or device: kind, size, alignment, filesystem, and how much of it was ever written.
 //!
-//! Goes in: an open target. Comes out: a [`VolumeMember`] of facts. It reads no data and changes nothing; asking for
-//! extents makes the filesystem write out what it holds back.
-//! The disks below a member are looked up by the observer, not here.
+//! Input: an open target. Output: a [`VolumeMember`] of facts. It reads no data and changes nothing, but asking for
+//! extents makes the filesystem flush delayed allocations. The observer, not this module, looks up the disks below a
+//! member.
 
 use super::mounts::{Mount, mount_of, mounts};
 use super::opened::{Opened, device_number};
@@ -12,13 +12,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// Alignment where nothing is known: the smallest sector there is.
+/// Alignment if nothing is known: the smallest sector size.
 const ALIGNMENT_MIN: u32 = 512;
 
-/// Tells what the open file or device is.
+/// Inspects an open file or device.
 ///
 /// # Errors
-/// The system does not tell its size or place.
+/// The system does not report its size or location.
 pub fn probe(target: &Opened) -> Result<VolumeMember, Error> {
     match target.kind() {
         FileKind::File => probe_file(target),
@@ -31,11 +31,11 @@ fn probe_file(target: &Opened) -> Result<VolumeMember, Error> {
     let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN | StatxFlags::MNT_ID).ok();
     let given = |flag: StatxFlags| statx.as_ref().filter(|answer| answer.stx_mask & flag.bits() != 0);
     let number = device_number(metadata.dev());
-    // Facts are told as far as they are known; the guard is what insists on them.
+    // Unknown facts are left out here; the guard is what requires them.
     let mounts = mounts().unwrap_or_default();
     let mount = mount_of(&mounts, given(StatxFlags::MNT_ID).map(|answer| answer.stx_mnt_id), number, &target.place()?);
     let device_number = disk_below(number, mount);
-    // 0 and 0 is the kernel's way to say that the file takes no direct I/O: what is left is the device's block.
+    // With 0 and 0 the kernel reports that the file has no direct I/O: then the device's block size applies.
     let asked_by_kernel = given(StatxFlags::DIOALIGN)
         .map(|answer| answer.stx_dio_mem_align.max(answer.stx_dio_offset_align))
         .filter(|alignment| *alignment > 0);
@@ -75,8 +75,8 @@ fn probe_device(target: &Opened) -> Result<VolumeMember, Error> {
     })
 }
 
-/// The block device that a filesystem with files of `number` is on. btrfs and others make up a number of their own, of
-/// major 0: there the device is the mount's source.
+/// The block device of a filesystem with files of device `number`. btrfs and others invent a number with major 0: there
+/// the device is the mount's source.
 fn disk_below(number: (u32, u32), mount: Option<&Mount>) -> Option<(u32, u32)> {
     if number.0 != 0 {
         return Some(number);
@@ -85,7 +85,7 @@ fn disk_below(number: (u32, u32), mount: Option<&Mount>) -> Option<(u32, u32)> {
     source.file_type().is_block_device().then(|| device_number(source.rdev()))
 }
 
-/// Logical block size of a device that is not open, from /sys; of a partition's whole disk.
+/// Logical block size of a device that is not open, from /sys; for a partition, of its whole disk.
 fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
     let device = format!("/sys/dev/block/{major}:{minor}");
     ["queue", "../queue"].iter().find_map(|queue| {
@@ -93,9 +93,9 @@ fn logical_block((major, minor): (u32, u32)) -> Option<u32> {
     })
 }
 
-/// How many extents one call asks for: 56 bytes each.
+/// Maximum number of extents per call: 56 bytes each.
 const EXTENTS_A_CALL: u16 = 256;
-/// Write out delayed allocations first, or they look like holes.
+/// Flush delayed allocations first, otherwise they look like holes.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 /// The last extent of the file.
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
@@ -114,7 +114,7 @@ struct FiemapExtent {
     reserved_too: [u32; 3],
 }
 
-/// `struct fiemap` of the kernel, with room for the answer.
+/// `struct fiemap` of the kernel, with space for the extents.
 #[repr(C)]
 struct Fiemap {
     start: u64,
@@ -126,9 +126,9 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS_A_CALL as usize],
 }
 
-/// How the first `size` bytes of the file are backed; none where the filesystem does not tell.
+/// Allocation of the first `size` bytes of the file; `None` if the filesystem does not report it.
 fn extents(file: &File, size: u64) -> Option<Extents> {
-    // FS_IOC_FIEMAP = _IOWR('f', 11, struct fiemap), whose size is counted without the extents.
+    // FS_IOC_FIEMAP = _IOWR('f', 11, struct fiemap); its size does not include the extents.
     const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
     let mut tally = Tally { size, end: 0, extents: Extents::default() };
     let mut flags = FIEMAP_FLAG_SYNC;
@@ -157,7 +157,7 @@ fn extents(file: &File, size: u64) -> Option<Extents> {
     }
 }
 
-/// Adds up extents in the order of the file.
+/// Sums of extents, added in the order of the file.
 struct Tally {
     size: u64,
     /// Where the last extent ended.
@@ -166,7 +166,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts one extent; what lies past the end of the file does not count. True if it is the last.
+    /// Adds one extent, without any part past the end of the file. Returns true if it is the last.
     fn add(&mut self, extent: &FiemapExtent) -> bool {
         let start = extent.logical.max(self.end);
         let end = extent.logical.saturating_add(extent.length);
@@ -219,7 +219,7 @@ mod tests {
         let place = Place::new("probe-sparse");
         let path = place.0.join("sparse");
         let file = File::create(&path).unwrap();
-        // More than one call's worth of extents: 1200 blocks of 4 KiB, a hole of 60 KiB after each.
+        // More extents than fit in one call: 1200 blocks of 4 KiB, a hole of 60 KiB after each.
         let blocks = 1200;
         file.set_len(blocks << 16).unwrap();
         for block in 0..blocks {

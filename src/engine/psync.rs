@@ -1,4 +1,4 @@
-//! Synchronous I/O: a thread for each outstanding operation, pread and pwrite, as a database's foreground session does.
+//! Synchronous I/O with pread and pwrite: one thread per outstanding operation, like a database's foreground session.
 
 use super::blocking::Blocking;
 use super::buffers::Buffers;
@@ -16,7 +16,7 @@ pub struct Psync {
 }
 
 impl Psync {
-    /// Synchronous I/O on `volume`.
+    /// Creates the engine for `volume`.
     #[must_use]
     pub fn new(clock: Clock, volume: Volume) -> Self {
         Self { volume, clock }

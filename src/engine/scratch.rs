@@ -1,8 +1,8 @@
-//! A file to measure on, made in a directory of the storage under test.
+//! A file to measure, created in a directory of the storage under test.
 //!
-//! Goes in: a directory and perhaps a size. Comes out: a file full of data that neither compresses nor deduplicates,
-//! every block of it written and on the device. Unless it is to be kept it never has a name, so that nothing is left
-//! behind however the process ends. It never touches a file that was there before.
+//! Input: a directory and optionally a size. Output: a file of data that neither compress nor deduplicate, with every
+//! block written and on the device. Unless it is kept it never has a name, so that nothing is left behind however the
+//! process ends. Existing files are never touched.
 
 use super::buffers::Buffers;
 use super::guard::{self, Permit};
@@ -17,33 +17,33 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Below this, a cache in the device holds all of it.
+/// Minimum size: a cache in the device would hold anything smaller.
 const BYTES_MIN: u64 = 64 * MIB;
-/// What is made where no size is asked for and there is room.
+/// Default size, if there is enough space.
 const BYTES_DEFAULT: u64 = 4 * GIB;
-/// One write: large enough for any device to be at its best.
+/// Size of one write: large enough for the best throughput of any device.
 const PIECE: u32 = 4 << 20;
 /// Sizes are a multiple of this, which is a multiple of every device's block.
 const GRAIN: u64 = 4096;
 
-/// A scratch file; gone when this value goes, unless it is to be kept.
+/// A scratch file; deleted on drop, unless it is kept.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Keeps a file without a name alive.
+    /// The open file; keeps a file without a name alive.
     made: Made,
     bytes: Bytes,
     name: String,
 }
 
 impl Scratch {
-    /// Makes a file of `bytes` in `directory` and fills it. Without a size, it is 4 GiB, or a quarter of the free space
-    /// if that is less. With `keep` it is there for good, as `rigel-scratch-<process>.dat`.
+    /// Creates a file of `bytes` in `directory` and fills it. The default size is 4 GiB, or a quarter of the free space
+    /// if that is less. With `keep` it stays, as `rigel-scratch-<process>.dat`.
     ///
-    /// `progress` is told after every piece how much is written, and of how much; it stops the filling by saying false.
+    /// Calls `progress` after every piece with the bytes written and the total. Filling stops if it returns false.
     ///
     /// # Errors
-    /// There is no such directory, it may not be written to, there is too little room, the filling was stopped, or the
-    /// system could not write.
+    /// There is no such directory, it may not be written to, there is too little space, filling was stopped, or a write
+    /// failed.
     pub fn make(
         directory: &Path,
         bytes: Option<Bytes>,
@@ -57,7 +57,7 @@ impl Scratch {
         let free = free_space(directory)?;
         let bytes = size(bytes, free)
             .map_err(|(what, hint)| Error::usage(format!("a scratch file in {}: {what}", directory.display()), hint))?;
-        // In a container every run may have the same process number: the first name that is free.
+        // In a container every run may have the same PID: use the first name that is free.
         let first = std::process::id();
         let name = (first..=u32::MAX).map(|number| directory.join(format!("rigel-scratch-{number}.dat")));
         let name = name.into_iter().find(|name| !name.exists()).unwrap_or_else(|| directory.join("rigel-scratch.dat"));
@@ -73,15 +73,15 @@ impl Scratch {
         Ok(Self { made, bytes, name })
     }
 
-    /// The file, opened to look at and to measure.
+    /// Opens the file for inspection and for measuring.
     ///
     /// # Errors
-    /// The system does not open it once more.
+    /// The system cannot open it again.
     pub fn opened(&self) -> Result<Opened, Error> {
         Opened::through(&self.made.file, Path::new(&self.name))
     }
 
-    /// Leave to write to it, which needs no judging: no path was walked since it was made.
+    /// A permit to write to it. It needs no check: no path was resolved since the file was created.
     ///
     /// # Errors
     /// As [`Scratch::opened`].
@@ -95,13 +95,13 @@ impl Scratch {
         self.bytes
     }
 
-    /// What to call it before people: `a scratch file of 4 GiB in /data`, or its name if it is to be kept.
+    /// Name for users: `a scratch file of 4 GiB in /data`, or its path if it is kept.
     #[must_use]
     pub fn display_name(&self) -> &str {
         &self.name
     }
 
-    /// A note where the free space made the file smaller than one without an asked size usually is.
+    /// A note if the file is smaller than the default because of little free space.
     #[must_use]
     pub fn smaller_than_usual(&self) -> Option<Finding> {
         (self.bytes.0 < BYTES_DEFAULT).then(|| {
@@ -115,11 +115,11 @@ impl Scratch {
     }
 }
 
-/// The file itself; what has a name and is not to keep it is removed.
+/// The file itself; removes its name on drop unless it is kept.
 #[derive(Debug)]
 struct Made {
     file: File,
-    /// The name that goes with this value.
+    /// The name to remove on drop.
     named: Option<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ impl Made {
         if let Ok(file) = rustix::fs::open(directory, nameless, owner_only) {
             return Ok(Self { file: file.into(), named: None });
         }
-        // NFS and others make no file without a name: there it has one, for as long as it must.
+        // NFS and others cannot create a file without a name: there it has one as long as necessary.
         let new = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let file = rustix::fs::open(name, new, owner_only).map_err(|error| refused(directory, &error.into()))?;
         let mut made = Self { file: file.into(), named: Some(name.to_path_buf()) };
@@ -140,7 +140,7 @@ impl Made {
         Ok(made)
     }
 
-    /// Gives the filled file its name if it is to be kept.
+    /// Gives the filled file its name if it is kept.
     fn settle(&mut self, name: &Path, keep: bool) -> Result<(), Error> {
         if keep && self.named.take().is_none() {
             rustix::fs::linkat(CWD, by_number(&self.file), CWD, name, AtFlags::SYMLINK_FOLLOW)
@@ -170,21 +170,21 @@ fn free_space(directory: &Path) -> Result<u64, Error> {
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
-/// What may be taken of free space: others write to the filesystem as well, and a full one fails them. A twentieth
-/// stays free, or 64 MiB.
+/// Usable part of free space: others write to the filesystem too, and fail if it is full. A twentieth stays free, but
+/// at least 64 MiB.
 fn room(free: u64) -> u64 {
     free - (free / 20).max(BYTES_MIN).min(free)
 }
 
-/// Refuses writes to `targets` whose holes would take more of their filesystem than may be taken of it.
+/// Refuses writes to `targets` if filling their holes would take too much space of their filesystem.
 ///
 /// # Errors
-/// They would, or the system does not tell.
+/// It would take too much, or the system does not report the space.
 pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
     let mut holes: BTreeMap<u64, (u64, &Opened)> = BTreeMap::new();
     for target in targets.iter().filter(|target| target.kind() == FileKind::File) {
         let facts = target.metadata()?;
-        // In 512 bytes, whatever the block size.
+        // Units of 512 bytes, whatever the block size.
         let hole = facts.len().saturating_sub(facts.blocks().saturating_mul(512));
         holes.entry(facts.dev()).or_insert((0, target)).0 += hole;
     }
@@ -211,7 +211,7 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The size of the file: as asked, or by the free space. What is wrong and its hint otherwise.
+/// The size of the file: as requested, or by the free space. Otherwise the problem and its hint.
 fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
     let room = room(free);
     let Some(asked) = asked else {
@@ -248,12 +248,13 @@ fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, 
             "see that the filesystem has room and that your quota allows it",
         )
     };
-    // In one go, so that the file is in few pieces and a full filesystem is known now. Not every filesystem can.
+    // Reserve the space at once, so that the file has few extents and a full filesystem shows now. Not every filesystem
+    // can.
     let reserved = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes.0);
     if let Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) = reserved {
         return Err(failed(std::io::ErrorKind::StorageFull.into()));
     }
-    // Past the page cache where the filesystem allows it: what is filled should not push out what others use.
+    // Bypass the page cache if the filesystem allows it: filling should not evict pages of other programs.
     let direct =
         rustix::fs::fcntl_getfl(file).and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT)).is_ok();
     let mut buffers = Buffers::new(&[PIECE], false);

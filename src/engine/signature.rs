@@ -1,23 +1,23 @@
-//! What the bytes of a file or device show it to be: a filesystem, a partition table, a database's file.
+//! Identifies the content of a file or device by its bytes: a filesystem, a partition table, a database file.
 //!
-//! Goes in: the first and the last bytes. Comes out: the name of what they belong to, with its article, or nothing.
-//! It reads no target itself. Random bytes are taken for something with a probability below 1 in 10^9, all tests
-//! together: every test compares five bytes or more, or four and further fields that must agree.
+//! Input: the first and the last bytes. Output: the name of the content, with its article, or nothing. It does not read
+//! the target itself. Random bytes match with a probability below 1 in 10^9, over all tests: every test compares at
+//! least five bytes, or a shorter magic number and further fields that must agree.
 
 use crate::model::{KIB, MIB};
 
-/// How much of both ends [`signature`] looks at.
+/// Number of bytes that [`signature`] checks at both ends.
 pub const REACH: u64 = MIB + 64 * KIB;
 
-/// What a file or device of `size` bytes is, by its first bytes `head` and its last bytes `tail`;
-/// each should be [`REACH`] long, or everything there is.
+/// The content of a file or device of `size` bytes, by its first bytes `head` and its last bytes `tail`. Each should be
+/// [`REACH`] long, or as long as the target.
 #[must_use]
 pub fn signature(head: &[u8], tail: &[u8], size: u64) -> Option<&'static str> {
     let ends = Ends { head, tail, tail_start: size.saturating_sub(tail.len() as u64), size };
     let fixed = MAGIC.iter().find(|(offset, magic, _)| ends.has(*offset, magic)).map(|(_, _, name)| *name);
     fixed
         .or_else(|| SHAPES.iter().find_map(|shape| shape(&ends)))
-        // Last, because filesystems leave room for a partition table's marks in their first sector.
+        // Last, because filesystems leave the first sector free for the signature of a partition table.
         .or_else(|| partition_table(&ends))
 }
 
@@ -40,7 +40,8 @@ const MAC: &str = "a partition table (Apple)";
 const BSD: &str = "a partition table (BSD)";
 const BOLT: &str = "a bolt (etcd) database";
 
-/// Bytes that stand at one place, five at least. Offsets as in the programs that write them; most agree with libblkid.
+/// Magic numbers at fixed offsets, at least five bytes long. Offsets as in the programs that write them; most agree
+/// with libblkid.
 const MAGIC: &[(u64, &[u8], &str)] = &[
     (32, b"ORCLDISK", ASM),
     (0, b"LABELONE", LVM),
@@ -76,7 +77,7 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
     (0, b"-rom1fs-", "a romfs filesystem"),
     (16, b"Compressed ROMFS", CRAMFS),
     (512 + 16, b"Compressed ROMFS", CRAMFS),
-    // The first entry of the map names the map itself, one block from the start.
+    // The first entry of the map describes the map itself, one block from the start.
     (512 + 48, b"Apple_partition_map", MAC),
     (2 * KIB + 48, b"Apple_partition_map", MAC),
     (0, b"bluestore block device", "a Ceph BlueStore device"),
@@ -114,7 +115,7 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
     (64, b"\x7f\x10\xda\xbe\x01\x00\x01\x00", "a disk image (VDI)"),
 ];
 
-/// What is told by several fields that must agree.
+/// Formats identified by several fields that must agree.
 const SHAPES: &[fn(&Ends) -> Option<&'static str>] = &[
     ext,
     other_filesystem,
@@ -133,7 +134,7 @@ const SHAPES: &[fn(&Ends) -> Option<&'static str>] = &[
     disk_image,
 ];
 
-/// The two ends of a target, addressed from its start.
+/// Both ends of a target, addressed from its start.
 struct Ends<'a> {
     head: &'a [u8],
     tail: &'a [u8],
@@ -159,7 +160,7 @@ impl Ends<'_> {
         self.at(offset, magic.len()) == Some(magic)
     }
 
-    /// True if `magic` stands `back` bytes before the end.
+    /// True if `magic` is `back` bytes before the end.
     fn ends_with(&self, back: u64, magic: &[u8]) -> bool {
         self.size.checked_sub(back).is_some_and(|offset| self.has(offset, magic))
     }
@@ -185,12 +186,12 @@ impl Ends<'_> {
     }
 }
 
-/// A power of two between `least` and `most`, as sizes of blocks are.
+/// True for a power of two between `least` and `most`, as block sizes are.
 fn is_block_size(value: u32, least: u32, most: u32) -> bool {
     value.is_power_of_two() && (least..=most).contains(&value)
 }
 
-/// The magic number has two bytes only: revision, state, block size and what to do on errors must make sense as well.
+/// The magic number has only two bytes, so revision, state, block size and error behaviour must be valid too.
 fn ext(ends: &Ends) -> Option<&'static str> {
     const BLOCK: u64 = 1024;
     let sane = ends.le16(BLOCK + 56)? == 0xef53
@@ -201,7 +202,7 @@ fn ext(ends: &Ends) -> Option<&'static str> {
     if !sane {
         return None;
     }
-    // Extents, 64 bits, flexible groups: what only ext4 has.
+    // Extents, 64 bits, flexible groups: features that only ext4 has.
     if ends.le32(BLOCK + 96)? & 0x2c0 != 0 {
         Some("an ext4 filesystem")
     } else if ends.le32(BLOCK + 92)? & 4 != 0 {
@@ -238,15 +239,16 @@ fn other_filesystem(ends: &Ends) -> Option<&'static str> {
     }
 }
 
-/// Magic number and version, in the byte order of the machine that made it.
+/// Magic number and version, in the byte order of the machine that wrote it.
 fn is_vxfs(ends: &Ends, at: u64, big: bool) -> bool {
     let field = |offset| if big { ends.be32(at + offset) } else { ends.le32(at + offset) };
     field(0) == Some(0xa501_fcf5) && field(4).is_some_and(|version| (1..=32).contains(&version))
 }
 
-/// UFS1 and UFS2: the superblock is at one of four places, its magic number at its end; sizes of block and fragment.
+/// UFS1 and UFS2: the superblock is at one of four offsets, with its magic number at its end, and valid block and
+/// fragment sizes.
 fn ufs(ends: &Ends) -> Option<&'static str> {
-    // Of BSD, then of the kinds that Solaris, HP-UX and others made.
+    // BSD first, then the variants of Solaris, HP-UX and others.
     const MAGICS: [u32; 6] = [0x0001_1954, 0x1954_0119, 0x0009_5014, 0x0019_5612, 0x0523_1994, 0x0061_2195];
     let found = [0, 8 * KIB, 64 * KIB, 256 * KIB].into_iter().any(|at| {
         [Ends::le32, Ends::be32].into_iter().any(|read| {
@@ -257,20 +259,20 @@ fn ufs(ends: &Ends) -> Option<&'static str> {
     found.then_some("a UFS filesystem")
 }
 
-/// What has changed since a snapshot was taken (device mapper): magic number, valid, version 1, sectors of a chunk.
+/// Changes since a snapshot (device mapper): magic number, valid flag, version 1, sectors per chunk.
 fn snapshot(ends: &Ends) -> Option<&'static str> {
     let is_header = ends.has(0, b"SnAp") && ends.le32(4)? <= 1 && ends.le32(8)? == 1;
     (is_header && is_block_size(ends.le32(12)?, 1, 1 << 20)).then_some("a snapshot's changes (device mapper)")
 }
 
-/// BSD's label, whose magic number stands twice, and Sun's, whose 16-bit words together give zero.
+/// BSD's label, which contains its magic number twice, and Sun's, whose 16-bit words have an XOR of zero.
 fn older_partition_table(ends: &Ends) -> Option<&'static str> {
     let magic = 0x8256_4557_u32.to_le_bytes();
     if [0, 64, 128, 512].into_iter().any(|at| ends.has(at, &magic) && ends.has(at + 132, &magic)) {
         return Some(BSD);
     }
     let words = ends.at(0, 512)?.chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]]));
-    // Heads and sectors of a track.
+    // Heads and sectors per track.
     let has_geometry = ends.be16(436)? > 0 && ends.be16(438)? > 0;
     (ends.be16(508)? == 0xdabe && words == 0 && has_geometry).then_some("a partition table (Sun)")
 }
@@ -290,7 +292,7 @@ fn zfs(ends: &Ends) -> Option<&'static str> {
     found.then_some("a member of a ZFS pool")
 }
 
-/// Superblocks of Linux software RAID lie at the start, 4 KiB from it, or near the end, by their version.
+/// Superblocks of Linux software RAID are at the start, 4 KiB from it, or near the end, depending on their version.
 fn raid(ends: &Ends) -> Option<&'static str> {
     const NAME: &str = "a member of a RAID array (md)";
     const MAGIC: u32 = 0xa92b_4efc;
@@ -331,7 +333,7 @@ fn is_ddf(ends: &Ends) -> bool {
     is_magic && ends.has(at + 34, b".") && ends.has(at + 37, b".")
 }
 
-/// DRBD keeps its metadata in the last 4 KiB: the size of the device in sectors, identifiers, flags, a magic number.
+/// DRBD stores its metadata in the last 4 KiB: the size of the device in sectors, identifiers, flags, a magic number.
 fn drbd(ends: &Ends) -> Option<&'static str> {
     let at = (ends.size / (4 * KIB) * (4 * KIB)).checked_sub(4 * KIB)?;
     let magic = matches!(ends.be32(at + 60)?, 0x8374_026b..=0x8374_026d);
@@ -339,7 +341,7 @@ fn drbd(ends: &Ends) -> Option<&'static str> {
     (magic && plausible).then_some("a DRBD device")
 }
 
-/// The header block that every file of an Oracle database begins with: block size at 20, the bytes `}|{z` at 28.
+/// The header block of every Oracle database file: block size at 20, the bytes `}|{z` at 28.
 fn oracle(ends: &Ends) -> Option<&'static str> {
     let (size, magic) = (ends.array::<4>(20)?, ends.array::<4>(28)?);
     let block = match &magic {
@@ -354,7 +356,7 @@ fn oracle(ends: &Ends) -> Option<&'static str> {
     })
 }
 
-/// Page 0 of a tablespace: number 0, type 8 (space header), and the number of the space twice.
+/// Page 0 of a tablespace: number 0, type 8 (space header), and the space ID twice.
 fn innodb(ends: &Ends) -> Option<&'static str> {
     let header = ends.be32(4)? == 0 && ends.be16(24)? == 8;
     let space = ends.be32(34)? == ends.be32(38)? && ends.be32(42)? == 0 && ends.be32(46)? > 0;
@@ -368,23 +370,22 @@ fn postgres_control(ends: &Ends) -> Option<&'static str> {
     (version && catalogue && ends.le32(16)? <= 6).then_some("a PostgreSQL control file")
 }
 
-/// The first page of a log segment: magic 0xd0.. or 0xd1.., a long header with the sizes of segment and page.
+/// The first page of a WAL segment: magic 0xd0.. or 0xd1.., a long header with the sizes of segment and page.
 fn postgres_log(ends: &Ends) -> Option<&'static str> {
     let magic = matches!(ends.le16(0)? >> 8, 0xd0 | 0xd1) && ends.le16(2)? & !0xd == 2;
     let sizes = is_block_size(ends.le32(32)?, 1 << 20, 1 << 30) && is_block_size(ends.le32(36)?, 1024, 65536);
     (magic && sizes).then_some("a PostgreSQL log segment")
 }
 
-/// A page of a table or index. It has no magic number: size and version, flags, and the order of the three pointers
-/// into it must agree, which random bytes do once in 2·10^12. The first page may be new and all zeros, so a few are
-/// tried.
+/// A page of a table or index. It has no magic number: size and version, flags, and the order of its three pointers
+/// must agree, which random bytes do once in 2·10^12. The first page may be new and all zeros, so several are tried.
 fn postgres_page(ends: &Ends) -> Option<&'static str> {
     (0..16).any(|page| is_postgres_page(ends, page * 8 * KIB).unwrap_or(false)).then_some(POSTGRES)
 }
 
 fn is_postgres_page(ends: &Ends, at: u64) -> Option<bool> {
     const HEADER: u16 = 24;
-    // Indexes keep 8 to 16 bytes of their own at the end of a page, tables none.
+    // Indexes use 8 to 16 bytes at the end of a page, tables none.
     const SPECIAL_MAX: u16 = 64;
     let [flags, lower, upper, special, size_and_version] = [10, 12, 14, 16, 18].map(|field| ends.le16(at + field));
     let (flags, lower, upper, special, size_and_version) = (flags?, lower?, upper?, special?, size_and_version?);
@@ -417,7 +418,7 @@ fn other_database(ends: &Ends) -> Option<&'static str> {
     }
 }
 
-/// A header of Lucene's: magic number, then the length of a name and the name, of letters and digits.
+/// A Lucene header: magic number, then the length of a name and the name, of letters and digits.
 fn is_lucene(ends: &Ends) -> Option<bool> {
     let [length] = ends.array(4)?;
     let name = ends.at(5, length.into())?;
@@ -435,8 +436,7 @@ fn disk_image(ends: &Ends) -> Option<&'static str> {
     }
 }
 
-/// A master boot record: its mark of two bytes, and four entries of which each is empty or plausible, and one is not
-/// empty.
+/// A master boot record: its signature of two bytes, and four entries, each empty or plausible, at least one not empty.
 fn partition_table(ends: &Ends) -> Option<&'static str> {
     if !ends.has(510, b"\x55\xaa") {
         return None;
@@ -462,7 +462,7 @@ mod tests {
     use crate::workload::rng::Rng;
     use proptest::prelude::*;
 
-    /// Zeros with the given bytes at the given places.
+    /// Zeros, with the given bytes at the given offsets.
     fn image(size: usize, pieces: &[(usize, &[u8])]) -> Vec<u8> {
         let mut image = vec![0; size];
         for (offset, bytes) in pieces {
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_page_of_random_bytes_fails_where_a_page_of_postgres_passes() {
-        // A table's page of 8 KiB with three rows: pointers to 36 bytes, rows from 8000, nothing special.
+        // A table page of 8 KiB with three rows: pointers up to 36 bytes, rows from 8000, no special space.
         let header: Vec<u8> =
             [0u16, 0, 0, 0, 0, 0, 36, 8000, 8192, 0x2004].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(of(&image(8192, &[(0, &header)])), Some(POSTGRES));
@@ -516,7 +516,7 @@ mod tests {
             broken[field + 1] ^= 0xff;
             assert_eq!(of(&image(8192, &[(0, &broken)])), None, "field at {field}");
         }
-        // Given the size and the flags, how often do random pointers agree?
+        // With valid size and flags, how often do random pointers agree?
         let mut rng = Rng::new(3, 0);
         let mut page = vec![0; 8192];
         let passed = (0..20_000).filter(|_| {

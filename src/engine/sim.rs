@@ -1,9 +1,8 @@
-//! A storage device as a queueing model on virtual time: an hour of it takes a second, and its answers are known
-//! beforehand.
+//! A storage device as a queueing model on virtual time: an hour takes a second, and its results are known in advance.
 //!
-//! Operations queue, first come first served, for `servers` equal servers. With exponential service times and a
-//! Poisson load that is the M/M/c queue. Stalls stop every server; an operation being served goes on afterwards.
-//! A limit makes operations wait for a token first. Its credit and the cache are the device's: they outlive a session.
+//! Operations queue, first come first served, for `servers` equal servers. With exponential service times and a Poisson
+//! load that is the M/M/c queue. Stalls stop every server; interrupted operations resume afterwards. With a limit,
+//! operations first wait for a token. Its credit and the cache belong to the device: they outlive a session.
 
 use super::{Engine, Session};
 use crate::clock::Clock;
@@ -15,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Mutex;
 
-/// The error number of an operation that the model fails: EIO.
+/// Error number of a failed operation of the model: EIO.
 const EIO: i32 = 5;
 
 /// A simulated device.
@@ -27,25 +26,26 @@ pub struct Sim {
     state: Mutex<State>,
 }
 
-/// What a device remembers from one session to the next.
+/// State of a device that outlives a session.
 #[derive(Debug, Default)]
 struct State {
     bucket: Bucket,
     cached: Recent,
 }
 
-/// The token bucket of a limit, by the time at which it will be full again: the virtual scheduling algorithm of ITU-T
-/// I.371, which needs no refilling.
+/// Token bucket of a limit, stored as the time when it will be full again.
+///
+/// This is the virtual scheduling algorithm of ITU-T I.371, which needs no refilling.
 #[derive(Debug, Default)]
 struct Bucket {
-    /// In nanoseconds times the rate, so that a token is a whole number of them: `NANOS_A_SECOND`.
+    /// Time in nanoseconds times the rate, so that one token is an integer: `NANOS_A_SECOND`.
     full_at: u128,
 }
 
 const NANOS_A_SECOND: u128 = 1_000_000_000;
 
 impl Bucket {
-    /// Takes a token, the first that there is from `now` on; answers when that is.
+    /// Takes the first token available from `now` on. Returns when it is available.
     fn take(&mut self, limit: Limit, now: Nanos) -> Nanos {
         let rate = u128::from(limit.rate);
         let depth = u128::from(limit.burst - 1) * NANOS_A_SECOND;
@@ -58,10 +58,10 @@ impl Bucket {
 /// A block: its position and its length.
 type Block = (u64, u32);
 
-/// The blocks touched last, as far as they fit: exactly the least recently touched one makes room.
+/// LRU cache: the most recently touched blocks, up to the capacity. Evicts exactly the least recently touched block.
 #[derive(Debug, Default)]
 struct Recent {
-    /// When each block was touched last, counted in touches.
+    /// Last touch of each block, counted in touches.
     touched: HashMap<Block, u64>,
     by_age: BTreeMap<u64, Block>,
     bytes: u64,
@@ -69,7 +69,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// Touches the block of `op`; answers whether it was there.
+    /// Touches the block of `op`. Returns true on a hit.
     fn touch(&mut self, cache: Cache, op: Op) -> bool {
         self.touches += 1;
         let block = (op.position, op.length);
@@ -90,7 +90,7 @@ impl Recent {
 }
 
 impl Sim {
-    /// A device as in `spec`, whose chances are drawn from `seed`.
+    /// Creates a device as described by `spec`, with `seed` for its random choices.
     #[must_use]
     pub fn new(spec: SimSpec, seed: u64) -> Self {
         Self { spec, seed, clock: Clock::simulated(), state: Mutex::default() }
@@ -136,14 +136,14 @@ struct SimSession<'a> {
     clock: &'a Clock,
     state: &'a Mutex<State>,
     rng: Rng,
-    /// When each server has worked off what it took on; the earliest on top.
+    /// When each server will be free; the earliest on top.
     free_at: BinaryHeap<Reverse<Nanos>>,
     /// When each outstanding operation ends; the earliest on top.
     outstanding: BinaryHeap<Reverse<(Nanos, Slot, bool)>>,
 }
 
 impl SimSession<'_> {
-    /// When a server may begin with `op`, and whether the cache answers it.
+    /// When a server may start `op`, and the service time of the cache on a hit.
     fn admit(&self, op: Op) -> (Nanos, Option<Nanos>) {
         let now = self.clock.now();
         if self.spec.limit.is_none() && self.spec.cache.is_none() {
@@ -155,7 +155,7 @@ impl SimSession<'_> {
         (start, hit.map(|cache| cache.service))
     }
 
-    /// How long a server works on `op` where no cache answers it.
+    /// Service time of `op` on a cache miss.
     fn service_time(&mut self, op: Op) -> Nanos {
         let mean = self.spec.service.as_secs_f64();
         let slow = self.spec.slow.filter(|slow| self.rng.unit() < slow.share.get());
@@ -168,14 +168,15 @@ impl SimSession<'_> {
         Nanos::from_secs_f64(varied + transfer)
     }
 
-    /// When a server that begins at `start` has worked for `work`, with all stalls on the way waited out.
+    /// End time of `work` that a server starts at `start`, including all stalls on the way.
     fn end_of_work(&self, start: Nanos, work: Nanos) -> Nanos {
         let Some(stall) = self.spec.stall else { return start.plus(work) };
         // Each period begins with the working part and ends with the stall.
         let working = stall.period.0 - stall.length.0;
         let into_period = start.0 % stall.period.0;
         let period_start = start.0 - into_period;
-        // Count only working time, from the beginning of the period; a start within a stall waits for its end.
+        // Count only working time, from the beginning of the period; a start within a stall waits for the end of the
+        // stall.
         let total = into_period.min(working) + work.0;
         let (periods, rest) = (total / working, total % working);
         if rest == 0 && periods > 0 {
@@ -230,15 +231,15 @@ mod tests {
             let (rng, state) = (Rng::new(1, 1), &sim.state);
             let session = SimSession { spec: &spec, clock: &clock, state, rng, free_at, outstanding };
             let end = session.end_of_work(Nanos(start), Nanos(work)).0;
-            // Nanosecond by nanosecond: a server works in every one that lies in no stall.
+            // Nanosecond by nanosecond: a server works whenever there is no stall.
             let worked = (start..end).filter(|at| at % (stall + working) < working).count() as u64;
             prop_assert_eq!(worked, work);
             prop_assert!((end - 1) % (stall + working) < working, "it ends as soon as the work is done");
         }
     }
 
-    /// Keeps `depth` operations outstanding until `until`, at the positions that `position` gives to the n-th of them.
-    /// Answers when each ended and how long it took, in the order of the ends.
+    /// Keeps `depth` operations outstanding until `until`, where `position` gives the n-th position. Returns the end
+    /// time and duration of each, in order of the end times.
     fn run(sim: &Sim, depth: u16, until: Nanos, position: impl Fn(u64) -> (Kind, u64)) -> Vec<(Nanos, Nanos)> {
         let clock = sim.clock();
         let mut session = sim.open(&vec![8192; depth.into()]).unwrap();
@@ -274,22 +275,22 @@ mod tests {
     fn a_limit_is_met_exactly_and_the_rest_is_waiting() {
         for rate in [7, 2000, 3000] {
             let ended = run(&sim(&format!("8,100us,fixed,limit={rate}/s")), 16, Nanos::from_secs(10), reads);
-            // One token to begin with, and the last one's operation is still being served.
+            // One token at the beginning, and the operation of the last token is still being served.
             assert_eq!(ended.len(), 10 * rate, "{rate}");
             if rate > 1000 {
-                // By Little's law sixteen outstanding at this rate take this long.
+                // By Little's law, sixteen outstanding operations at this rate take this long.
                 let took = ended.last().unwrap().1.as_secs_f64();
                 assert!((took - 16.0 / rate as f64).abs() < 1e-6, "{took} s");
             }
         }
-        // Below the limit nothing waits, and credit for one operation is all that is saved.
+        // Below the limit nothing waits, and credit is saved for only one operation.
         let ended = run(&sim("1,1ms,fixed,limit=2000/s"), 1, Nanos::from_secs(1), reads);
         assert!(ended.len() == 1000 && ended.iter().all(|(_, took)| *took == Nanos::from_millis(1)));
     }
 
     #[test]
     fn burst_credit_lasts_as_long_as_theory_says_and_comes_back_when_unused() {
-        // Served at 20,000 a second, of which 2000 come back: 18,000 of credit last one second.
+        // Served at 20,000 a second while 2000 are refilled: 18,000 of credit last one second.
         let device = sim("2,100us,fixed,limit=2000/s+18000");
         let count = |ended: &[(Nanos, Nanos)], from: Nanos, to: Nanos| {
             ended.iter().filter(|(end, _)| from < *end && *end <= to).count()
@@ -298,10 +299,10 @@ mod tests {
         let [zero, one, two] = [0, 1, 2].map(Nanos::from_secs);
         assert!(count(&ended, zero, one).abs_diff(20_000) <= 2, "{}", count(&ended, zero, one));
         assert!(count(&ended, one, two).abs_diff(2000) <= 2, "{}", count(&ended, one, two));
-        // Idle for two seconds: 4000 tokens, though the session is another. They last 4000 / 18,000 s.
+        // Idle for two seconds: 4000 tokens, although the session is a new one. They last 4000 / 18,000 s.
         device.clock().wait_until(Nanos::from_secs(5));
         let ended = run(&device, 16, Nanos::from_secs(6), reads);
-        // Sixteen tokens were taken by what was outstanding at the end of the first session.
+        // The operations outstanding at the end of the first session took sixteen tokens.
         assert!(count(&ended, zero, Nanos::MAX).abs_diff(6000 - 16) <= 2, "{}", ended.len());
     }
 
@@ -314,7 +315,7 @@ mod tests {
         assert!((slow as f64 - expected).abs() < 5.0 * deviation, "{slow} of {}, expected {expected}", ended.len());
     }
 
-    /// Share of the operations from `from` on that take the cache's 20 us, for passes over `blocks` of 8 KiB.
+    /// Fraction of the operations from `from` on that take the cache's 20 us, for passes over `blocks` of 8 KiB.
     fn hits(device: &Sim, blocks: u64, from: usize) -> f64 {
         let end = device.clock().now().plus(Nanos::from_secs(5));
         let ended = run(device, 1, end, |number| (Kind::Read, number * 7919 % blocks));
@@ -328,9 +329,9 @@ mod tests {
         let device = || sim("1,100us,fixed,bandwidth=1GB,cache=8000KiB@20us");
         let (fits, too_large) = (device(), device());
         assert_eq!(hits(&fits, 1000, 1000).to_string(), "1");
-        // What the first session left in it serves the second from the beginning.
+        // The cache contents of the first session serve the second from the beginning.
         assert_eq!(hits(&fits, 1000, 0).to_string(), "1");
-        // In turns over one block more, each is gone by its next turn.
+        // In a cycle with one block too many, each block is evicted before its next turn.
         assert_eq!(hits(&too_large, 1001, 0).to_string(), "0");
     }
 

@@ -1,8 +1,8 @@
-//! Asynchronous I/O by `io_uring`: the default.
+//! Asynchronous I/O with `io_uring`: the default.
 //!
-//! Asks the kernel for the fastest ring it has and does without what is refused, visibly: see [`Uring::about`].
-//! The loop decides how many operations a system call carries: one call submits what was
-//! collected since the last and fetches what is over.
+//! Requests the fastest ring that the kernel supports and does without refused features; [`Uring::about`] reports
+//! which. The main loop decides how many operations one system call carries: one call submits all operations collected
+//! since the last call and fetches completions.
 
 use super::buffers::Buffers;
 use super::volume::Volume;
@@ -13,19 +13,19 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Most operations outstanding in one ring: half of the kernel's limit for a ring's entries, so that the completion
-/// ring, twice as long, fits too.
+/// Maximum number of outstanding operations in one ring: half of the kernel's limit for a ring's entries, so that the
+/// completion ring, twice as long, fits too.
 pub const SLOTS_MAX: usize = 16_384;
 
-/// Ways to set up a ring, best first.
+/// Setups of a ring, best first.
 const SETUPS: [Setup; 4] = [Setup::NoSubmissionArray, Setup::DeferredTaskRun, Setup::CooperativeTaskRun, Setup::Plain];
 
-/// How a ring is set up.
+/// Setup of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setup {
     /// Linux 6.6.
     NoSubmissionArray,
-    /// Linux 6.1: completions are worked off when we ask for them, not when they interrupt us.
+    /// Linux 6.1: completions are processed when we request them and do not interrupt us.
     DeferredTaskRun,
     /// Linux 5.19.
     CooperativeTaskRun,
@@ -43,7 +43,7 @@ impl Setup {
         }
     }
 
-    /// The best way that the kernel grants, and a ring made so.
+    /// The best setup that the kernel allows, and a ring with it.
     fn best(slots: usize) -> Result<(Self, IoUring), Error> {
         let mut refused = String::new();
         for setup in SETUPS {
@@ -82,31 +82,31 @@ pub struct Uring {
     volume: Volume,
     clock: Clock,
     setup: Setup,
-    /// Whether the kernel took the files and the buffers of a trial ring into its own tables.
+    /// Whether the kernel accepted the files and the buffers of a trial ring into its own tables.
     files: bool,
     buffers: bool,
 }
 
 impl Uring {
-    /// Whether the kernel grants a ring of `slots`.
+    /// Checks that the kernel allows a ring of `slots`.
     ///
     /// # Errors
-    /// `io_uring` is forbidden or absent.
+    /// `io_uring` is forbidden or missing.
     pub fn granted(slots: usize) -> Result<(), Error> {
         Setup::best(slots).map(drop)
     }
 
-    /// `io_uring` on `volume`. A trial ring with slots for `lengths`, the most that will be asked for, finds out what
-    /// the kernel grants.
+    /// Creates the engine for `volume`. A trial ring with slots for `lengths`, the maximum that will be needed, detects
+    /// what the kernel allows.
     ///
     /// # Errors
-    /// `io_uring` is forbidden or absent.
+    /// `io_uring` is forbidden or missing.
     pub fn new(clock: Clock, volume: Volume, lengths: &[u32]) -> Result<Self, Error> {
         let (setup, ring) = Setup::best(lengths.len())?;
         let files = register_files(&ring, &volume);
         let trial = Buffers::new(lengths, volume.is_writable());
         let buffers = register_buffers(&ring, &trial);
-        // A ring that is dropped gives its locked memory back some time later: too late for the next one.
+        // A dropped ring releases its locked memory some time later: too late for the next ring.
         let _ = ring.submitter().unregister_buffers();
         drop(ring);
         Ok(Self { volume, clock, setup, files, buffers })
@@ -183,15 +183,15 @@ struct UringSession<'a> {
     volume: &'a Volume,
     clock: &'a Clock,
     ring: IoUring,
-    /// None only while dropping.
+    /// `None` only while dropping.
     buffers: Option<Buffers>,
     files_registered: bool,
     buffers_registered: bool,
-    /// Bytes asked for in each slot.
+    /// Requested length of the operation in each slot.
     asked: Vec<u32>,
-    /// Operations in the submission ring that the kernel has not been told of.
+    /// Operations in the submission ring that were not submitted to the kernel yet.
     collected: usize,
-    /// Operations that are not over.
+    /// Operations that are not completed.
     outstanding: usize,
 }
 
@@ -205,7 +205,7 @@ impl UringSession<'_> {
         let fixed_file = Fixed(u32::try_from(file).expect("few files"));
         let plain_file = io_uring::types::Fd(self.volume.files()[file].as_raw_fd());
         let flags = if op.kind == Kind::Log { libc::RWF_DSYNC } else { 0 };
-        // Whether a file is registered is part of its type, so the four operations are written out twice.
+        // Whether a file is registered is part of its type, so this expands the four operations twice.
         macro_rules! entry {
             ($file:expr) => {
                 match (op.kind, self.buffers_registered) {
@@ -228,7 +228,7 @@ impl UringSession<'_> {
         entry.user_data(slot.into())
     }
 
-    /// Tells the kernel what was collected, and waits for a completion if `wait` says how long.
+    /// Submits the collected operations to the kernel. If `wait` is given, waits up to that long for a completion.
     fn enter(&mut self, wait: Option<Nanos>) -> Result<(), Fault> {
         let submitter = self.ring.submitter();
         let result = match wait {
@@ -243,7 +243,7 @@ impl UringSession<'_> {
                 self.collected -= told.min(self.collected);
                 Ok(())
             }
-            // Out of time, interrupted, or the kernel is short of memory for now: what is left is told next time.
+            // Timeout, interrupted, or the kernel is short of memory for now: the rest is submitted next time.
             Err(error)
                 if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) =>
             {
@@ -254,7 +254,7 @@ impl UringSession<'_> {
         }
     }
 
-    /// Adds what is over to `out`.
+    /// Appends completed operations to `out`.
     fn harvest(&mut self, out: &mut Vec<Completion>) {
         let before = out.len();
         let Self { ring, asked, .. } = self;
@@ -297,20 +297,20 @@ impl Session for UringSession<'_> {
 }
 
 impl Drop for UringSession<'_> {
-    /// Waits for what is outstanding: the kernel writes to our buffers until then.
+    /// Waits for outstanding operations: the kernel writes to our buffers until then.
     fn drop(&mut self) {
         let mut over = Vec::new();
         while self.outstanding > 0 {
             let broken = self.ring.submit_and_wait(1).is_err_and(|error| error.raw_os_error() != Some(libc::EINTR));
             if broken {
-                // Memory the kernel may still write to is never given back.
+                // Leak memory that the kernel may still write to.
                 std::mem::forget(self.buffers.take());
                 return;
             }
             self.harvest(&mut over);
         }
         if self.buffers_registered {
-            // A ring that is dropped gives its locked memory back some time later: too late for the next session.
+            // A dropped ring releases its locked memory some time later: too late for the next session.
             let _ = self.ring.submitter().unregister_buffers();
         }
     }

@@ -6,34 +6,34 @@ use super::opened::Opened;
 use crate::model::{Error, FileKind};
 use std::fs::{File, OpenOptions};
 
-/// The files of a volume, open, and the arithmetic that finds a byte in them.
+/// The open files of a volume, and the mapping from volume offsets to them.
 #[derive(Debug)]
 pub struct Volume {
     files: Vec<File>,
     map: VolumeMap,
     direct: bool,
     writable: bool,
-    /// By file: Rigel made it, and says so again when it has written to it.
+    /// For each file: true if Rigel made it. Such files are marked again after writing.
     ours: Vec<bool>,
 }
 
 impl Volume {
-    /// Opens `members`, which `map` describes, so that the kernel itself refuses every write; `direct` = past the page
-    /// cache (`O_DIRECT`).
+    /// Opens `members`, described by `map`, read-only, so that the kernel refuses every write. `direct` bypasses the
+    /// page cache (`O_DIRECT`).
     ///
     /// # Errors
-    /// One of them cannot be opened in this way.
+    /// A member cannot be opened in this way.
     pub fn to_read(members: &[Opened], map: VolumeMap, direct: bool) -> Result<Self, Error> {
         let open = |member: &Opened| open(member, false, direct);
         let files = members.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Self { files, map, direct, writable: false, ours: Vec::new() })
     }
 
-    /// Opens `members` for writing too. There is no other way to one that writes: the guard has judged every member,
-    /// and what is opened is what it has judged.
+    /// Opens `members` for reading and writing. This is the only way to a writable volume: the guard has checked every
+    /// member, and exactly the checked files are opened.
     ///
     /// # Errors
-    /// One of them cannot be opened in this way.
+    /// A member cannot be opened in this way.
     pub fn to_write(members: &[Permit], map: VolumeMap, direct: bool) -> Result<Self, Error> {
         let open = |member: &Permit| open(member.target(), true, direct);
         let files = members.iter().map(open).collect::<Result<_, _>>()?;
@@ -41,19 +41,19 @@ impl Volume {
         Ok(Self { files, map, direct, writable: true, ours })
     }
 
-    /// Bytes of the volume.
+    /// Size of the volume in bytes.
     #[must_use]
     pub fn usable(&self) -> u64 {
         self.map.usable()
     }
 
-    /// True if I/O goes past the page cache.
+    /// True if I/O bypasses the page cache.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// True if it was opened for writing too.
+    /// True if it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.writable
@@ -65,7 +65,7 @@ impl Volume {
         &self.files
     }
 
-    /// The index of the file that holds the byte at `offset` of the volume, and its offset there.
+    /// The index of the file that contains the byte at `offset` of the volume, and the offset in that file.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> (usize, u64) {
@@ -80,11 +80,12 @@ impl Drop for Volume {
 }
 
 fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
-    // A device that is to be written is held exclusively: from here on nobody can mount it.
+    // Open a device exclusively for writing: from now on nobody can mount it.
     let exclusive = if write && target.kind() == FileKind::Device { libc::O_EXCL } else { 0 };
     let flags = exclusive | if direct { libc::O_DIRECT } else { 0 };
     let open = |more| target.reopen(OpenOptions::new().read(true).write(write), flags | more);
-    // Without the time of last access: reading must not write. Only the owner may ask for that, so others go without.
+    // Do not update the access time: reading must not write. Only the owner may request this, so fall back to a plain
+    // open.
     open(libc::O_NOATIME).or_else(|_| open(0)).map_err(|error| {
         let (how, hint) = match error.raw_os_error() {
             Some(libc::EINVAL) if direct => (

@@ -1,15 +1,15 @@
-//! A directory in which files are made.
+//! A directory in which files are created.
 //!
-//! It is opened once, and everything in it goes by that descriptor, so that what its path leads to later is of no
-//! importance. A file is made under a name that did not exist, and gets the name of a result when it is whole: no link
-//! that somebody put there is ever followed.
+//! It is opened once, and everything in it is accessed through that descriptor, so it does not matter where its path
+//! leads later. A file is created under a new name, and gets the name of a result only when it is complete. A link that
+//! somebody put there is never followed.
 //!
-//! Where Rigel is root, another user must not be able to choose what root writes to:
-//! * the directory itself has to be root's, and nobody else may exchange what is in it: it is not writable for its
-//!   group or for all, or it has the sticky bit, like `/tmp`;
-//! * a symbolic link on the way to it is followed only where root alone could have made it.
+//! If Rigel is root, another user must not be able to choose what root writes to:
+//! * the directory itself must be root's, and nobody else may exchange its contents: it is not writable for its group
+//!   or for all, or it has the sticky bit, like `/tmp`;
+//! * a symbolic link in its path is followed only if only root could have made it.
 //!
-//! Other users choose their own directories, and nothing is asked of those.
+//! For other users there are no such checks: they choose their own directories.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, Stat, Uid};
@@ -21,30 +21,30 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// A handle that serves to reach what is in a directory, and needs no permission to list it.
+/// A handle to access the contents of a directory, which needs no permission to list it.
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// A file that was not there before, whatever its name leads to.
+/// Creates a file that did not exist before, without following links.
 const NEW: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A file that is added to, and never something else by its name.
+/// Opens a file for appending, without following links.
 const ADD: OFlags = OFlags::RDWR.union(OFlags::APPEND).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// What a new file may be, before the umask.
+/// Mode of a new file, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
-/// What a directory of root's may be, before the umask.
+/// Mode of a new directory of root, before the umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
-/// Links on the way to a directory, as the kernel has it; a path that takes more leads in a circle.
+/// Maximum number of links in a path, as in the kernel; a path with more is a cycle.
 const LINKS_MAX: usize = 40;
 
-/// A directory, open.
+/// An open directory.
 #[derive(Debug)]
 pub struct Directory {
     handle: OwnedFd,
 }
 
 impl Directory {
-    /// Opens the directory at `path` for files to be made in it.
+    /// Opens the directory at `path` to create files in it.
     ///
     /// # Errors
-    /// There is none, or root must not write there.
+    /// It does not exist, or root must not write there.
     pub fn open(path: &Path) -> io::Result<Self> {
         if !is_root() {
             return Ok(Self { handle: rustix::fs::open(or_here(path), HANDLE, Mode::empty())? });
@@ -54,10 +54,10 @@ impl Directory {
         Ok(Self { handle })
     }
 
-    /// The same, of a directory that is made first where it is missing, with those above it.
+    /// Like [`Directory::open`], but first creates the directory and its parents if missing.
     ///
     /// # Errors
-    /// It cannot be made, or root must not write there.
+    /// It cannot be created, or root must not write there.
     pub fn make(path: &Path) -> io::Result<Self> {
         if is_root() {
             drop(walk(path, true)?);
@@ -67,11 +67,11 @@ impl Directory {
         Self::open(path)
     }
 
-    /// A new directory in this one, of the user Rigel runs as.
+    /// Creates a directory in this one, owned by the user Rigel runs as.
     ///
     /// # Errors
-    /// The name is taken, or it cannot be made. Or another user has put one of theirs in its place, as one can who
-    /// may write to this directory.
+    /// The name is taken, or it cannot be created. Or another user has replaced it by their own, which is possible for
+    /// anybody who may write to this directory.
     pub fn make_inside(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, name.as_ref(), mode)?;
         let handle = rustix::fs::openat(&self.handle, name.as_ref(), HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
@@ -86,7 +86,7 @@ impl Directory {
         Ok(inside)
     }
 
-    /// True if nothing is in it.
+    /// True if the directory is empty.
     ///
     /// # Errors
     /// It cannot be listed.
@@ -99,18 +99,18 @@ impl Directory {
         Ok(true)
     }
 
-    /// A new file, for adding to it.
+    /// Creates a file for appending.
     ///
     /// # Errors
-    /// The name is taken, by a link too, or nothing can be made here.
+    /// The name is taken, even by a link, or nothing can be created here.
     pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         Ok(rustix::fs::openat(&self.handle, name.as_ref(), ADD | NEW, FILE_MODE)?.into())
     }
 
-    /// A file that is there, for reading and adding to it.
+    /// Opens an existing file for reading and appending.
     ///
     /// # Errors
-    /// It is missing, a link, or anything else but a file, or may not be written to.
+    /// It is missing, a link, or not a regular file, or may not be written to.
     pub fn append(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let opened = rustix::fs::openat(&self.handle, name.as_ref(), ADD | OFlags::NONBLOCK, Mode::empty());
         let file = File::from(opened.map_err(|error| match error {
@@ -120,13 +120,13 @@ impl Directory {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
     }
 
-    /// Writes a whole file in the place of whatever has its name, and waits until it is on disk: half of a file never
+    /// Writes a complete file that replaces any file of this name, and waits until it is on disk. A partial file never
     /// has the name of a result.
     ///
     /// # Errors
-    /// It cannot be written; then what had the name still has it, and nothing is left.
+    /// It cannot be written; then the old file keeps the name, and nothing else is left.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<()> {
-        // Of 2^64 names, so that nobody can take it beforehand.
+        // One of 2^64 names, so that nobody can take it in advance.
         let unfinished = format!(".unfinished-{:016x}", RandomState::new().build_hasher().finish());
         let mut file = File::from(rustix::fs::openat(&self.handle, &unfinished, NEW | OFlags::WRONLY, FILE_MODE)?);
         let written =
@@ -137,7 +137,7 @@ impl Directory {
         written
     }
 
-    /// Gives a file in this directory another name in it.
+    /// Renames a file in this directory.
     ///
     /// # Errors
     /// There is no such file, or its name cannot be changed.
@@ -148,12 +148,12 @@ impl Directory {
     /// Gives the directory itself to another user.
     ///
     /// # Errors
-    /// Only root may.
+    /// Only root may do this.
     pub fn give(&self, uid: Uid, gid: Gid) -> io::Result<()> {
         Ok(rustix::fs::chownat(&self.handle, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
     }
 
-    /// Waits until the names in it are on disk; those of new files are lost in a power cut otherwise.
+    /// Waits until the names in it are on disk; otherwise a power failure loses the names of new files.
     ///
     /// # Errors
     /// The disk is gone, or the directory may not be listed.
@@ -173,19 +173,19 @@ impl AsFd for Directory {
     }
 }
 
-/// Writes a whole file at `path` in the place of whatever has its name, as [`Directory::replace`].
+/// Writes a complete file at `path` that replaces any existing file, as [`Directory::replace`].
 ///
 /// # Errors
-/// As of [`Directory::open`] and [`Directory::replace`].
+/// As [`Directory::open`] and [`Directory::replace`].
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::IsADirectory))?;
     Directory::open(path.parent().unwrap_or(Path::new("")))?.replace(name, bytes)
 }
 
-/// Refuses a directory in which root must not write, whether it exists already or is to be made. Nothing is made.
+/// Refuses a directory in which root must not write, whether it exists or not. Creates nothing.
 ///
 /// # Errors
-/// It is such a directory, or the way to it leads through a link that another user may have made.
+/// It is such a directory, or its path leads through a link that another user may have made.
 pub fn refuse_unsafe(path: &Path) -> io::Result<()> {
     match Directory::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -201,7 +201,7 @@ fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// Goes to a directory by single steps, so that every link on the way is seen. `make` makes what is missing.
+/// Opens a directory step by step, so that every link in its path is checked. `make` creates missing directories.
 fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let top = || rustix::fs::open("/", HANDLE, Mode::empty());
     let mut at = top()?;
@@ -237,7 +237,7 @@ fn walk(path: &Path, make: bool) -> io::Result<OwnedFd> {
     Ok(at)
 }
 
-/// The steps of a path, the first one last.
+/// The steps of a path in reverse order.
 fn steps(path: &Path) -> Vec<OsString> {
     let named = |part: Component| match part {
         Component::Normal(name) => Some(name.to_os_string()),
@@ -247,7 +247,7 @@ fn steps(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(named).collect()
 }
 
-/// Where a link in `directory` leads, if root alone can have made it.
+/// The target of a link in `directory`, if only root can have made the link.
 fn followed(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
     let target = rustix::fs::readlinkat(directory, name, Vec::new()).map_err(|error| match error {
         Errno::INVAL => Errno::NOTDIR,
@@ -262,7 +262,7 @@ fn followed(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
-/// Refuses root a directory in which another user decides what lies there.
+/// Refuses, for root, a directory whose contents another user controls.
 fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
     let path = or_here(path).display();
     let why = if facts.st_uid != 0 {
@@ -275,7 +275,7 @@ fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
     Err(refused(&why, "run rigel as the user whose directory it is, or name one that only root may write to"))
 }
 
-/// Others may remove and rename what is in it.
+/// True if others may remove and rename its contents.
 fn is_open_to_others(facts: &Stat) -> bool {
     let mode = Mode::from_raw_mode(facts.st_mode);
     mode.intersects(Mode::WGRP | Mode::WOTH) && !mode.contains(Mode::SVTX)

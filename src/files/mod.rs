@@ -1,8 +1,8 @@
-//! Files of people: results that are written, and texts that are read from wherever somebody names them.
+//! Files of users: results to write, and texts to read from any named path.
 //!
-//! Goes in: a path. Comes out: a directory held open in which files are made ([`Directory`]), or a text of bounded
-//! length ([`read_text`]). This room assumes that other users of the machine are hostile and that Rigel may run as
-//! root. It knows nothing of what is in the files.
+//! Input: a path. Output: an open directory for creating files ([`Directory`]), or a text of limited length
+//! ([`read_text`]). This module assumes that other users of the machine are hostile and that Rigel may run as root. It
+//! knows nothing about the contents of files.
 
 mod directory;
 mod reading;

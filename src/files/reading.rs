@@ -1,7 +1,7 @@
-//! Files of others, as far as they are sane: regular ones, up to a length.
+//! Reads files of users, but only regular files up to a maximum length.
 //!
-//! A device, a FIFO or a socket under the name of a file would be read for ever. What the user hands over as an open
-//! descriptor, such as `/dev/stdin` or a shell's `<(command)`, is read as a pipe too.
+//! A device, a FIFO or a socket under the name of a file could be read forever. A descriptor that the user passes, such
+//! as `/dev/stdin` or a shell's `<(command)`, may also be a pipe.
 
 use crate::model::{Bytes, MIB};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// More than anybody writes by hand: a list of targets, settings, passwords.
+/// Maximum length of files that people write by hand: a list of targets, settings, passwords.
 pub const HAND_WRITTEN_MAX: Bytes = Bytes(MIB);
 
-/// Where the descriptors of this process are: only its user can have put something there.
+/// Directories of this process's own descriptors: only its user can have put something there.
 const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
-/// Opens a regular file for reading, without ever waiting for anybody.
+/// Opens a regular file for reading, without ever blocking.
 ///
 /// # Errors
-/// It cannot be opened, or is no regular file.
+/// It cannot be opened, or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -33,18 +33,18 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// All that is in a file, of `most` bytes at the most: counted while reading, so that a file which grows is held to it.
+/// Reads a whole file of at most `most` bytes. The limit is checked while reading, so it also holds for a growing file.
 ///
 /// # Errors
-/// As of [`open`], or there is more in it.
+/// As [`open`], or the file is longer.
 pub fn read(path: &Path, most: Bytes) -> io::Result<Vec<u8>> {
     read_open(&open(path)?, most)
 }
 
-/// The same of a file that is open.
+/// Reads a whole open file of at most `most` bytes.
 ///
 /// # Errors
-/// There is more in it, or it cannot be read.
+/// The file is longer, or it cannot be read.
 fn read_open(file: &File, most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.0.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -54,18 +54,19 @@ fn read_open(file: &File, most: Bytes) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a file of `most` bytes at the most.
+/// Reads the text of a file of at most `most` bytes.
 ///
 /// # Errors
-/// As of [`read`], or it is no UTF-8.
+/// As [`read`], or it is not UTF-8.
 pub fn read_text(path: &Path, most: Bytes) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// The text of a file that holds a secret: it has to be the user's own or root's, and nobody else may read or write it.
+/// Reads the text of a file with a secret. The file must belong to the user or to root, and nobody else may read or
+/// write it.
 ///
 /// # Errors
-/// As of [`read_text`], or it is open to others.
+/// As [`read_text`], or others have access to it.
 pub fn read_secret(path: &Path, most: Bytes) -> io::Result<String> {
     let file = open(path)?;
     let facts = rustix::fs::fstat(&file)?;
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_on_what_is_read() {
-        // A file of the kernel's says of itself that it is empty.
+        // A file of the kernel reports a length of zero.
         let path = Path::new("/proc/self/maps");
         assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
         let error = read(path, Bytes(10)).unwrap_err();

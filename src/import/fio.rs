@@ -1,7 +1,7 @@
 //! fio's JSON, normal and json+, of version 3.
 //!
-//! Entries of one job that ran as several processes are one load: their rates are added up, their means weighted, their
-//! bins merged. Quantiles cannot be added up: without bins they are not known then.
+//! Entries of one job that ran as several processes are one load: their rates are added, their means weighted, their
+//! bins merged. Quantiles cannot be combined: without bins they are then unknown.
 
 use super::{Source, damaged, refuse_empty};
 use crate::model::{Error, Moment};
@@ -11,16 +11,16 @@ use crate::record::{Histogram, Imported};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Bytes from which on an operation is a large one: between the 8 KiB of a database's block and the 1 MiB of its scans.
+/// Minimum size of a large operation in bytes: between the 8 KiB of a database block and the 1 MiB of its scans.
 const LARGE_FROM: u32 = 128 << 10;
 
-/// True if fio's JSON stands in `text`, after whatever stands before it.
+/// True if `text` contains fio's JSON, possibly after other text.
 #[must_use]
 pub fn is_like(text: &str) -> bool {
     start(text).is_some_and(|(at, _)| text[at..].contains("\"fio version\""))
 }
 
-/// Where the JSON begins, and in which line.
+/// Offset and line number of the beginning of the JSON.
 fn start(text: &str) -> Option<(usize, usize)> {
     let mut at = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -35,7 +35,7 @@ fn start(text: &str) -> Option<(usize, usize)> {
 /// Reads fio's JSON.
 ///
 /// # Errors
-/// It is no JSON, cut short, of no version that is known, or without jobs.
+/// It is not JSON, truncated, of an unknown version, or without jobs.
 pub fn read(source: Source) -> Result<Imported, Error> {
     let (whole, snapshots) = document(source)?;
     let wrong = |why: &str| {
@@ -69,7 +69,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     refuse_empty(source.name, found)
 }
 
-/// The last JSON document in the text, and how many there are.
+/// The last JSON document in the text, and the number of documents.
 fn document(source: Source) -> Result<(Value, usize), Error> {
     let Some((at, line)) = start(source.text) else {
         return Err(Error::failed(
@@ -85,7 +85,7 @@ fn document(source: Source) -> Result<(Value, usize), Error> {
             Ok(value) => (last, count) = (Some(value), count + 1),
             Err(error) => {
                 let rest = text.get(documents.byte_offset()..).unwrap_or("").trim_start();
-                // Below its JSON fio writes other formats, and messages.
+                // After its JSON, fio writes other formats and messages.
                 if last.is_some() && !rest.starts_with('{') {
                     break;
                 }
@@ -110,7 +110,7 @@ impl<'a> Entry<'a> {
     fn of(job: &'a Value, global: &Map<String, Value>) -> Option<Self> {
         let job = job.as_object()?;
         let name = job.get("jobname").and_then(Value::as_str).unwrap_or("job").to_string();
-        // Of client and server, the sum over the clients is an entry of its own.
+        // With client and server, the sum over the clients is a separate entry.
         if name == "All clients" {
             return None;
         }
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A number of fio's, whose `k` is 1024: `8k`, `1m`, `4096`, `4KiB`.
+/// A number of fio, with 1024 for `k`: `8k`, `1m`, `4096`, `4KiB`.
 fn quantity(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -204,11 +204,11 @@ fn point(load: &[&Entry], beside: Vec<String>) -> LoadPoint {
     }
 }
 
-/// Since when, where fio says it (3.36 and later).
+/// When the entry began, if fio reports it (3.36 and later).
 fn began(entry: &Entry) -> Option<Moment> {
     let milliseconds = entry.job.get("job_start")?.as_i64()?;
     let first: Moment = "1970-01-01T00:00:00Z".parse().ok()?;
-    // Beyond this millennium it is no time.
+    // A later time, beyond this millennium, is not valid.
     (0..32_503_680_000_000).contains(&milliseconds).then(|| first.plus_seconds(milliseconds / 1000))
 }
 
@@ -223,7 +223,7 @@ fn told_load(entry: &Entry) -> ToldLoad {
     }
     match entry.option(&["rate_iops"]) {
         Some(text) => {
-            // By direction: reads, writes, trims. Without a comma it holds for each of them.
+            // One value per direction: reads, writes, trims. A single value applies to each of them.
             let parts: Vec<u64> = text.split(',').filter_map(quantity).collect();
             let both = entry.option(&["rw", "readwrite"]).is_some_and(|rw| rw.contains("rw") || rw == "readwrite");
             let each = if parts.len() == 1 && both {
@@ -237,7 +237,7 @@ fn told_load(entry: &Entry) -> ToldLoad {
     }
 }
 
-/// `uniform`, `sequential`, or fio's distribution in its own words.
+/// `uniform`, `sequential`, or fio's own name of the distribution.
 fn pattern(rw: &str, entry: &Entry) -> String {
     if !rw.starts_with("rand") {
         return "sequential".into();
@@ -248,7 +248,7 @@ fn pattern(rw: &str, entry: &Entry) -> String {
     }
 }
 
-/// Percent of writes; none of what also trims.
+/// Percentage of writes; `None` for loads that also trim.
 fn writes(rw: &str, entry: &Entry) -> Option<f64> {
     let rw = rw.split(':').next().unwrap_or(rw);
     match rw {
@@ -263,7 +263,7 @@ fn writes(rw: &str, entry: &Entry) -> Option<f64> {
     }
 }
 
-/// The kinds that did something. What fio reports of reads and writes together is told once.
+/// The kinds with operations. The combined figures of reads and writes are not counted again.
 fn kinds(load: &[&Entry]) -> Vec<&'static str> {
     let did = |kind: &&str| load.iter().any(|entry| total_ios(entry, kind) > 0);
     let single: Vec<&str> = ["read", "write", "trim"].into_iter().filter(did).collect();
@@ -301,10 +301,10 @@ fn flow(load: &[&Entry], kind: &str, first: &Entry) -> Flow {
     }
 }
 
-/// The times of all entries together; none if none were taken.
+/// The latencies of all entries combined; `None` if none were measured.
 fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<ToldLatency> {
     let one = |entry: &&Map<String, Value>| {
-        // The unit is in the name.
+        // The name contains the unit.
         let units = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6)];
         let (told, scale) =
             units.iter().find_map(|(unit, scale)| Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale)))?;
@@ -318,12 +318,12 @@ fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<ToldLate
     }
 }
 
-/// The times of one entry.
+/// The latencies of one entry.
 fn single(told: &Map<String, Value>, scale: f64) -> Option<ToldLatency> {
     let figure = |key: &str| told.get(key).and_then(Value::as_f64).map(|value| value * scale).filter(|v| v.is_finite());
     let count = told.get("N").and_then(Value::as_u64);
     let (mean, max) = (figure("mean"), figure("max"));
-    // What was switched off is told as zeros.
+    // Disabled measurements are reported as zeros.
     if count == Some(0) || max.is_none_or(|max| max <= 0.0) && mean.is_none_or(|mean| mean <= 0.0) {
         return None;
     }
@@ -356,7 +356,7 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ToldLatency> {
     })
 }
 
-/// What fio says of the run, and the options of the first job and where others differ.
+/// fio's facts about the run, and the options of each job.
 fn told(whole: &Value, entries: &[Entry]) -> Vec<(String, String)> {
     let mut told = Vec::new();
     if let Some(time) = whole.get("time").and_then(Value::as_str) {

@@ -1,8 +1,7 @@
-//! `iostat -x -t` of sysstat 10, 11 and 12, as text or as JSON: a series for each device and column that showed
-//! something.
+//! `iostat -x -t` of sysstat 10, 11 and 12, as text or as JSON: one series per active device and column.
 //!
-//! A report's time is that of its end. The first report of a run counts from the boot and is left out, unless iostat
-//! has left it out itself (`-y`). A file may hold several runs, each below its own first line.
+//! A report's time is its end. The first report of a run covers the time since boot and is left out, unless iostat has
+//! already left it out (`-y`). A file may contain several runs, each after its own first line.
 
 use super::samples::{Remarks, impossible, put_in_order};
 use super::time::{Order, manner, moment};
@@ -12,8 +11,8 @@ use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};
 use serde_json::Value;
 
-/// The columns that are kept, in the words of any version, each with its unit. Sizes of requests follow from rates, and
-/// `svctm` was never right.
+/// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow from rates, and
+/// `svctm` was never correct.
 const COLUMNS: &[(&str, &str)] = &[
     ("tps", "/s"),
     ("r/s", "/s"),
@@ -34,7 +33,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("%util", "%"),
 ];
 
-/// The columns of the CPU that are kept.
+/// The CPU columns to keep.
 const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
 
 /// One report.
@@ -42,19 +41,19 @@ const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
 struct Report {
     line: usize,
     time: String,
-    /// The first of a run of iostat: nothing tells how long the time before it was.
+    /// True for the first report of an iostat run: the length of its interval is unknown.
     is_first: bool,
-    /// It counts from the boot.
+    /// True if it covers the time since boot.
     is_since_boot: bool,
     /// Device or `cpu`, column, value.
     figures: Vec<(String, String, f64)>,
 }
 
-/// Everything in a file.
+/// Contents of a file.
 #[derive(Debug, Default)]
 struct Found {
     host: Vec<(String, String)>,
-    /// The date of a run's first line, for reports that have only a time of day.
+    /// The date in a run's first line, for reports that have only a time of day.
     date: String,
     reports: Vec<Report>,
 }
@@ -70,10 +69,10 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{') && text.contains("\"sysstat\"")
 }
 
-/// Reads what iostat wrote.
+/// Reads the output of iostat.
 ///
 /// # Errors
-/// There are no times in it, or a line does not hold what its head says.
+/// It contains no times, or a line does not match its header.
 pub fn read(source: Source) -> Result<Imported, Error> {
     let name = source.name;
     let found = if is_json(source.text) { json(source)? } else { text(source)? };
@@ -122,7 +121,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     refuse_empty(name, Imported { sources, tool, version: None, told: found.host, notes, figures })
 }
 
-/// A time of day alone with the date of the first line.
+/// Adds the date of the first line to a time of day without a date.
 fn with_date(time: &str, date: &str) -> String {
     let has_date =
         time.contains(['/', '-']) || time.split(' ').next().is_some_and(|word| word.matches('.').count() > 1);
@@ -141,11 +140,12 @@ fn idle_devices(reports: &[Report]) -> usize {
     names.iter().filter(|(_, busy)| !busy).count()
 }
 
-/// A series for each device and column that showed something.
+/// One series per device and column with a value other than zero.
 fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (at, report) in reports.iter().enumerate().filter(|(_, report)| !report.is_since_boot) {
-        // Of a first report that is whole, and of one before which the clock was set back, it is the next one's.
+        // A first report that is complete, or one before which the clock was set back, takes the length of the next
+        // one.
         let before = at.checked_sub(1).filter(|_| !report.is_first);
         let before = before.map(|before| moments[at].since(moments[before])).filter(|seconds| *seconds > 0);
         let after = || {
@@ -173,7 +173,7 @@ fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<
     series
 }
 
-/// Which section of a report the lines are of.
+/// The section of a report that contains the current line.
 enum Section {
     None,
     Cpu(Vec<String>),
@@ -225,17 +225,17 @@ const OF_PEOPLE: &str = "is of iostat -h, whose figures are rounded for people t
 
 const WITHOUT_H: &str = "-h is not read: record with iostat -x -t SECONDS, without -h";
 
-/// A head begins a report, unless it is of the report that its CPUs have begun. `blank` counts empty lines from the
-/// beginning of a run until its first report.
+/// A header begins a report, unless the CPU section has already begun it. `blank` counts empty lines from the beginning
+/// of a run until its first report.
 fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: &mut Option<usize>) {
     let is_begun = found.reports.last().is_some_and(|report| {
-        // Without a new time, devices belong to the CPUs above them.
+        // Without a new time, devices belong to the CPU section above them.
         time.1.is_empty() && !report.time.is_empty()
             || report.figures.iter().all(|(who, ..)| who == "cpu") && time.1.is_empty()
     });
     let is_first = blank.is_some();
     if !is_begun || is_first {
-        // Two empty lines below a run's first line stand where -y left the first report out.
+        // Two empty lines after a run's first line mean that -y left the first report out.
         let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
         let (at, text) = std::mem::take(time);
         let (line, time) = (if at > 0 { at } else { line }, with_date(&text, &found.date));
@@ -275,12 +275,12 @@ fn figures(
     Ok(())
 }
 
-/// A number with a point or a comma, as the locale has it: iostat writes no thousands separators.
+/// A number with a decimal point or comma, depending on the locale: iostat writes no thousands separators.
 fn number_of(text: &str) -> Option<f64> {
     number(text, true)
 }
 
-/// `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, with tabs between.
+/// Parses `Linux 6.1.0 (db1) 2026-11-21 _x86_64_ (2 CPU)`, separated by tabs.
 fn host(line: &str) -> Vec<(String, String)> {
     let mut told = Vec::new();
     let mut words = line.split_whitespace().skip(1);
@@ -376,7 +376,7 @@ mod tests {
         };
         assert_eq!(values(&twice), values(&once).repeat(2));
         assert!(found.notes.iter().any(|note| note.contains("iostat was started 2 times")), "{:?}", found.notes);
-        // With -y nothing is left out, and no interval reaches from one run to the next.
+        // With -y nothing is left out, and no interval spans two runs.
         let head = "Linux 5.4.0 (db1) \t2026-11-21 \t_x86_64_\t(2 CPU)\n\n\n";
         let report = |second| format!("2026-11-21T10:00:{second}+0000\nDevice r/s %util\nsda {second} 1.0\n\n");
         let run = |seconds: [u32; 2]| format!("{head}{}", seconds.map(report).concat());

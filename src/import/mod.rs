@@ -1,7 +1,7 @@
-//! Other tools' results, read from the text of their files.
+//! Parses the results of other tools.
 //!
-//! Goes in: the names and texts of files. Comes out: what they tell, as facts for the journal, or an error that names
-//! file and line. Pure: it opens nothing. No text makes it panic.
+//! Input: the names and texts of files. Output: their contents as facts for the journal, or an error with file and
+//! line. Pure: it opens no files. No text makes it panic.
 
 pub mod fio;
 pub mod iostat;
@@ -15,16 +15,16 @@ use crate::record::Imported;
 use crate::record::imported::Figures;
 use std::borrow::Cow;
 
-/// A file that was read.
+/// A file and its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// What it holds.
+    /// Its contents.
     pub text: &'a str,
 }
 
-/// Which tool wrote a file.
+/// The tool that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// fio's JSON, normal or json+.
@@ -33,15 +33,15 @@ pub enum Format {
     Orion,
     /// `iostat -x -t`, as text or JSON.
     Iostat,
-    /// Lines of a time and values.
+    /// Lines with a time and values.
     Csv,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 4] = [Format::Fio, Format::Orion, Format::Iostat, Format::Csv];
 
-    /// The word by which it is asked for.
+    /// Name of the format in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,14 +53,14 @@ impl Format {
     }
 }
 
-/// The text of a file, without the mark of its encoding at its beginning. What is not UTF-8 in it is shown as such:
-/// names of hosts and devices are in many encodings.
+/// The text of a file, without a byte order mark. Invalid UTF-8 is replaced: names of hosts and devices come in many
+/// encodings.
 ///
 /// # Errors
-/// It is UTF-16, of which nothing could be read.
+/// It is UTF-16, which cannot be read.
 pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-    // Every other byte of plain letters is zero in it.
+    // In UTF-16, every other byte of ASCII text is zero.
     if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
         return Err(Error::usage(
             format!("'{name}' is UTF-16, and UTF-8 is read"),
@@ -71,14 +71,14 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.to_string(), str::to_string))
 }
 
-/// Reads `sources`, each by its content, or all as `format`. Files of one Orion run become one.
+/// Reads `sources`, each by its detected format, or all as `format`. Files of one Orion run are combined.
 ///
 /// # Errors
-/// A file is of no format that is known, or is damaged or cut short.
+/// A file has an unknown format, or is damaged or truncated.
 pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
     let mut of_orion: Vec<Source> = Vec::new();
-    // What could drive a terminal is spelled out before anything is told of it.
+    // Escape terminal control characters before any text appears in a message.
     let texts: Vec<Cow<str>> = sources.iter().map(|source| escaped(source.text)).collect();
     let plain: Vec<Source> = sources.iter().zip(&texts).map(|(source, text)| Source { text, ..*source }).collect();
     for source in &plain {
@@ -93,10 +93,10 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
     Ok(found)
 }
 
-/// Which tool wrote a file, by what it holds.
+/// Detects the tool that wrote a file, by the file's content.
 ///
 /// # Errors
-/// Nothing that is looked for is in it.
+/// The content matches no known format.
 pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Error> {
     let text = source.text;
     if text.trim().is_empty() {
@@ -124,7 +124,7 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Err
     }
 }
 
-/// What of the figures is of no use to anybody: a source that tells of nothing.
+/// Refuses a source without figures.
 fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
     let is_empty = match &found.figures {
         Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
@@ -139,26 +139,26 @@ fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
     Ok(found)
 }
 
-/// A file that is what it should be, but for one place.
+/// The error for a damaged line in a file of a known format.
 fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
     Error::failed(format!("'{name}' line {line}: {why}"), hint)
 }
 
-/// A number as tools write it; with a decimal comma where `comma` says so. Not `inf` nor `nan`.
+/// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and `nan`.
 fn number(text: &str, comma: bool) -> Option<f64> {
     let text = text.trim();
     let text = if comma { text.replace(',', ".") } else { text.to_string() };
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-/// A text of a file in an error, as far as it helps.
+/// Shortens a text from a file for an error message.
 fn shortened(text: &str) -> String {
     const LENGTH_MAX: usize = 80;
     let start: String = text.chars().take(LENGTH_MAX).collect();
     if start.len() < text.len() { start + "…" } else { start }
 }
 
-/// The end of a path: what a source is called in a sentence.
+/// The last part of a path: the name of a source in messages.
 fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -210,7 +210,7 @@ mod tests {
             }
         }
 
-        /// Whatever is taken out of a real file or put into it, it is read or refused.
+        /// A real file with any part removed or inserted is either read or refused.
         #[test]
         fn no_damage_breaks_a_parser(which in 0..SAMPLES.len(), at in 0.0..1.0f64, cut in 0..60usize, put in ".{0,9}") {
             let text = SAMPLES[which];

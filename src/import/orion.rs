@@ -1,7 +1,7 @@
 //! Orion's `_iops.csv`, `_mbps.csv`, `_lat.csv` and `_summary.txt`, of every version, and those of `rigel orion`.
 //!
-//! Files of one run, which have one prefix, are put together. Versions before 11.2.0.2 wrote latencies in milliseconds
-//! and did not say so: by Little's law, outstanding I/Os over IOPS are the latency, which tells the unit.
+//! Files of one run, which have one prefix, are combined. Versions before 11.2.0.2 wrote latencies in milliseconds
+//! without the unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
 use super::{Source, damaged, file_name, number, refuse_empty, shortened};
 use crate::model::{Coordinates, Error, MIB};
@@ -9,7 +9,7 @@ use crate::record::Imported;
 use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad};
 use std::collections::BTreeMap;
 
-/// What the ends of the files' names are.
+/// Suffixes of the file names.
 const ENDS: [(&str, Part); 4] = [
     ("_summary.txt", Part::Summary),
     ("_iops.csv", Part::Iops),
@@ -19,7 +19,7 @@ const ENDS: [(&str, Part); 4] = [
 
 const CURE: &str = "give Orion's files as it wrote them: _iops.csv, _mbps.csv, _lat.csv, _summary.txt";
 
-/// Which of Orion's files one is.
+/// The kinds of Orion files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Summary,
@@ -28,27 +28,27 @@ enum Part {
     Latency,
 }
 
-/// What the files of a run tell of a cell.
+/// Figures of a cell from the files of a run.
 #[derive(Debug, Clone, Default)]
 struct Cell {
     iops: Option<f64>,
     mbps: Option<f64>,
-    /// Mean of small I/O, in the unit of the file.
+    /// Mean latency of small I/O, in the unit of the file.
     latency: Option<f64>,
-    /// What the summary says of its small I/O, in nanoseconds.
+    /// Latencies of its small I/O in the summary, in nanoseconds.
     lines: Vec<(String, ToldLatency)>,
 }
 
-/// What the files of a run tell.
+/// Contents of the files of a run.
 #[derive(Debug, Default)]
 struct Found {
     cells: BTreeMap<(u32, u32), Cell>,
     told: Vec<(String, String)>,
     version: Option<String>,
     sources: Vec<String>,
-    /// Cells whose maximum the summary tells: label, value.
+    /// Cells with a maximum in the summary: label, cell, value.
     maxima: Vec<(&'static str, (u32, u32), f64)>,
-    /// The least mean latency: its cell, the value as written, whether a unit stands there.
+    /// The minimum mean latency: its cell, the value as written, whether it has a unit.
     least: Option<((u32, u32), f64, bool)>,
     notes: Vec<String>,
 }
@@ -64,7 +64,7 @@ fn is_summary_line(line: &str) -> bool {
     ["ORION VERSION", "Maximum Large MBPS=", "Maximum Small IOPS="].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Reads files of Orion; those of one run become one.
+/// Reads Orion's files; those of one run are combined.
 ///
 /// # Errors
 /// A file is not Orion's, or a line of it is damaged.
@@ -81,7 +81,7 @@ pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
     runs.into_iter().map(|(_, found)| finish(found)).collect()
 }
 
-/// What the names of the files of a run have in common.
+/// The common prefix of a run's file names.
 fn stem(name: &str) -> String {
     let end = ENDS.iter().find_map(|(end, _)| name.strip_suffix(end));
     end.unwrap_or(name).to_string()
@@ -98,7 +98,7 @@ fn add(source: Source, found: &mut Found) -> Result<(), Error> {
     matrix(source, part, found)
 }
 
-/// Refuses a file whose last line has no end: Orion ends every one, and half a number is a number, too.
+/// Refuses a file whose last line has no line end: Orion ends every line, and half a number is a number too.
 fn refuse_cut(source: Source) -> Result<(), Error> {
     if source.text.ends_with('\n') {
         return Ok(());
@@ -108,7 +108,7 @@ fn refuse_cut(source: Source) -> Result<(), Error> {
     Err(damaged(source.name, source.text.lines().count(), &why, CURE))
 }
 
-/// Of a file whose name says nothing: MBPS has the column of no small I/O, IOPS are whole numbers.
+/// Kind of a file with an unknown name: MBPS has a column without small I/O, IOPS are integers.
 fn part_of(text: &str) -> Part {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or("");
@@ -141,7 +141,7 @@ fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
         if values.len() > columns.len() {
             return Err(wrong(at + 1, &format!("{} values stand below {} columns", values.len(), columns.len())));
         }
-        // Of large I/O many runs measure the first column alone; any other row that ends early lacks cells.
+        // For large I/O many runs measure only the first column; any other short row lacks cells.
         let is_short = !values.is_empty() && values.len() < columns.len();
         if is_short && (part != Part::Mbps || values.len() > 1) {
             found.notes.push(format!(
@@ -215,7 +215,7 @@ fn summary(source: Source, found: &mut Found) -> Result<(), Error> {
     }
 }
 
-/// What a summary has to have and lacks. Of a run that was ended early, `rigel orion` says so instead of results.
+/// A required part of a summary that is missing. After a stopped run, `rigel orion` reports that instead of results.
 fn missing(text: &str) -> Option<&'static str> {
     let has = |mark: &str| text.lines().any(|line| line.trim_start().starts_with(mark));
     let (large, small) = (has("Maximum Large MBPS="), has("Maximum Small IOPS="));
@@ -239,10 +239,10 @@ fn missing(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The last line of a summary's histogram begins so.
+/// Beginning of the last line of a summary's histogram.
 const LAST_BUCKET: &str = "134217728 - 268435456";
 
-/// The settings in a summary that are kept.
+/// The settings of a summary to keep.
 const SETTINGS: &[&str] = &[
     "Test",
     "Small IO size",
@@ -260,7 +260,7 @@ const SETTINGS: &[&str] = &[
     "Number of concurrent IOs per stream",
 ];
 
-/// `4734 @ Small=5 and Large=0`, `248.000 usecs @ …`: the cell, the value, whether it has a unit.
+/// Parses `4734 @ Small=5 and Large=0` or `248.000 usecs @ …`: the cell, the value, whether it has a unit.
 fn labelled(text: &str) -> Option<((u32, u32), f64, bool)> {
     let (value, cell) = text.split_once('@')?;
     let mut words = value.split_whitespace();
@@ -274,7 +274,7 @@ fn labelled(text: &str) -> Option<((u32, u32), f64, bool)> {
     Some((cell_of(cell)?, value * scale, true))
 }
 
-/// `Small=5 and Large=0`.
+/// Parses `Small=5 and Large=0`.
 fn cell_of(text: &str) -> Option<(u32, u32)> {
     let after = |mark: &str| {
         let rest = &text[text.find(mark)? + mark.len()..];
@@ -284,7 +284,7 @@ fn cell_of(text: &str) -> Option<(u32, u32)> {
     Some((after("Small=")?, after("Large=")?))
 }
 
-/// `639.000 us, min=… us, max=… us, std dev=… us @ Small=5 and Large=0`.
+/// Parses `639.000 us, min=… us, max=… us, std dev=… us @ Small=5 and Large=0`.
 fn latency_line(text: &str) -> Option<((u32, u32), ToldLatency)> {
     let (figures, cell) = text.split_once('@')?;
     let mut told = ToldLatency { of: "total".into(), ..ToldLatency::default() };
@@ -304,7 +304,7 @@ fn latency_line(text: &str) -> Option<((u32, u32), ToldLatency)> {
     Some((cell_of(cell)?, told))
 }
 
-/// The size that a setting tells, in bytes.
+/// The size in a setting, in bytes.
 fn size(told: &[(String, String)], name: &str) -> Option<u32> {
     let text = &told.iter().find(|(known, _)| known == name)?.1;
     let kb: u32 = text.split_whitespace().next()?.parse().ok()?;
@@ -369,8 +369,8 @@ fn finish(mut found: Found) -> Result<Imported, Error> {
     refuse_empty(&name, imported)
 }
 
-/// Nanoseconds in the unit of the latencies whose unit is not written: microseconds or milliseconds, whichever is
-/// nearer to outstanding I/Os over IOPS. Microseconds, as 11.2.0.2 and later write, where nothing tells it.
+/// The unit of latencies without a written unit, in nanoseconds: microseconds or milliseconds, whichever is closer to
+/// outstanding I/Os divided by IOPS. Without IOPS microseconds, as in 11.2.0.2 and later.
 fn unit(found: &mut Found) -> f64 {
     let of_files = |(&(small, _), cell): (&(u32, u32), &Cell)| Some((small, cell.iops?, cell.latency?));
     let of_summary = || {
@@ -405,7 +405,7 @@ fn unit(found: &mut Found) -> f64 {
     }
 }
 
-/// What ran in a cell.
+/// The flows of a cell.
 fn flows(
     (small, large): (u32, u32),
     cell: &Cell,
@@ -421,7 +421,7 @@ fn flows(
     };
     let mut flows = Vec::new();
     let mean = cell.latency.map(|latency| latency * scale);
-    // Of reads and writes apart there are two lines, and neither is of both.
+    // Separate reads and writes have two lines, and neither line covers both.
     let alone = cell.lines.first().filter(|_| cell.lines.iter().all(|line| line.0 == cell.lines[0].0));
     let mut told = alone.map(|(_, told)| told.clone());
     if let (Some(mean), Some(line)) = (mean, told.as_ref().and_then(|told| told.mean))
@@ -546,7 +546,8 @@ mod tests {
         for (name, text) in SIMPLE {
             for end in 0..text.len() {
                 let left = &text[..end];
-                // Between lines nothing shows that a row is missing, nor what older versions do not write.
+                // A missing row between complete lines cannot be detected, nor can lines that older versions do not
+                // write.
                 let is_csv = text.starts_with("Large/Small");
                 let may_end = is_csv || left.contains("Minimum Small Latency=") && !left.contains("Histogram");
                 let found = read(&[Source { name, text: left }]);

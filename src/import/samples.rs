@@ -1,29 +1,29 @@
-//! What readers of series say of their samples: which are left out or doubtful, where the first of them is, and why.
+//! Remarks about the samples of series: which are left out or doubtful, where the first of them is, and why.
 
 use crate::model::Error;
 use crate::record::imported::{Counted, Series};
 
-/// What is said of some samples.
+/// A remark about some samples.
 #[derive(Debug)]
 struct Remark {
     is_left_out: bool,
     why: String,
     count: usize,
-    /// Line of the first of them.
+    /// Line of the first such sample.
     first: usize,
 }
 
-/// What is said of the samples of a file, in the order in which it was first said.
+/// Remarks about the samples of a file, in order of first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Remarks(Vec<Remark>);
 
 impl Remarks {
-    /// A sample of `line` is left out.
+    /// Records that a sample of `line` is left out.
     pub(super) fn left_out(&mut self, line: usize, why: &str) {
         self.add(line, why, true);
     }
 
-    /// A sample of `line` is kept, and may be wrong.
+    /// Records that a sample of `line` is kept but may be wrong.
     pub(super) fn doubtful(&mut self, line: usize, why: &str) {
         self.add(line, why, false);
     }
@@ -47,10 +47,10 @@ impl Remarks {
         })
     }
 
-    /// Refuses a file of which nothing is left.
+    /// Refuses a file without any remaining sample.
     ///
     /// # Errors
-    /// Samples were left out, and no series has another.
+    /// Samples were left out, and no series has any sample left.
     pub(super) fn refuse_all_left_out(&self, name: &str, series: &[Series]) -> Result<(), Error> {
         if !self.0.iter().any(|remark| remark.is_left_out) || series.iter().any(|one| !one.samples.is_empty()) {
             return Ok(());
@@ -63,7 +63,7 @@ impl Remarks {
     }
 }
 
-/// Why a sample in `unit` tells nothing or cannot have been; none if it may stand. What has no unit may be negative.
+/// Why a sample in `unit` is empty or impossible; `None` if it is valid. Values without a unit may be negative.
 pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
     let is_negative = |figure: Option<f64>| figure.is_some_and(|figure| figure < 0.0);
     if sample.value.is_none() && sample.count.is_none() {
@@ -83,7 +83,7 @@ pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
     }
 }
 
-/// Puts the samples of every series into the order of time; a note if they were not in it.
+/// Sorts the samples of every series by time. Returns a note if they were not sorted.
 pub(super) fn put_in_order(series: &mut [Series]) -> Option<String> {
     let mut was_ordered = true;
     for one in series {

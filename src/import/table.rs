@@ -1,4 +1,4 @@
-//! Plain csv: lines of a time and values, such as figures pulled out of AWR by SQL.
+//! Plain csv: lines with a time and values, such as figures extracted from AWR with SQL.
 
 use super::samples::{Remarks, impossible, put_in_order};
 use super::time::{self, Order, moment};
@@ -8,16 +8,16 @@ use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};
 use std::collections::{HashMap, HashSet};
 
-/// Which columns are what, where it was said outright: by name, or by number from 1.
+/// Columns that the user named explicitly: by name, or by number from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// When a sample began.
+    /// Beginning of a sample.
     pub time: Option<String>,
-    /// Values, a series each.
+    /// Values, one series each.
     pub values: Vec<String>,
-    /// How many were counted.
+    /// Number of counted events.
     pub count: Option<String>,
-    /// How long a sample took, in seconds.
+    /// Duration of a sample in seconds.
     pub seconds: Option<String>,
     /// Unit of the values.
     pub unit: Option<String>,
@@ -29,20 +29,20 @@ const END: &[&str] = &["end", "end_time", "end_interval_time", "snap_end", "fini
 const SECONDS: &[&str] = &["seconds", "elapsed", "elapsed_s", "elapsed_seconds", "secs", "duration", "interval_s"];
 const VALUE: &[&str] = &["value", "rate", "iops", "tps"];
 const VALUE_ENDS: &[&str] = &["_per_second", "_per_sec", "_per_s", "/s", " per second", " per sec", " per s", "_rate"];
-/// Words of a name that make it one of a rate.
+/// Words that mark a column name as a rate.
 const RATES: &[&str] = &["iops", "tps"];
 const COUNT: &[&str] = &["count", "physical_reads", "physical_writes", "reads", "writes", "done", "delta", "total"];
 
-/// Rows at the top that show what a table holds: the first may be empty, as `LAG()` leaves it.
+/// Number of top rows that show the contents of a table: the first may be empty, as `LAG()` leaves it.
 const TOP_ROWS: usize = 20;
 
-/// A line's number and its fields.
+/// Line number and fields.
 type Row = (usize, Vec<String>);
 
-/// What SQL*Plus writes around a table that it spools: the statement, and how many rows it found.
+/// Recognises text that SQL*Plus spools around a table: the statement, and the number of rows.
 #[derive(Default)]
 struct Talk {
-    /// Number of the line with which the statement would go on; none outside of one.
+    /// Line number that SQL*Plus would print for the next line of the statement; `None` outside of a statement.
     next: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ impl Talk {
     }
 }
 
-/// The lines of a table, with their numbers, and what stands between fields.
+/// The lines of a table with their numbers, and the field separator.
 struct Lines<'a> {
     separator: char,
     lines: Vec<(usize, &'a str)>,
@@ -98,7 +98,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// True if lines of a time and a number stand in `text`.
+/// True if `text` contains lines with a time and a number.
 #[must_use]
 pub fn is_like(text: &str, columns: &Columns) -> bool {
     let Some(lines) = Lines::of(text) else { return false };
@@ -107,13 +107,13 @@ pub fn is_like(text: &str, columns: &Columns) -> bool {
     columns.time.is_some() || lines.rows().take(TOP_ROWS).any(|(_, row)| is_sample(&row))
 }
 
-/// What keeps `text` from being a table: its first line, and the first field that is no time or no number.
+/// Why `text` is not a table: its first line, and the first field that is not a time or a number.
 #[must_use]
 pub fn why_not(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = format!("its first line is '{}'", shortened(first));
     let Some(lines) = Lines::of(text) else { return first };
-    // Above the samples stands a head, if there is more than one line.
+    // If there is more than one line, the first is a header.
     let rows: Vec<Row> = lines.rows().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
     let Some((line, row)) = rows.get(1).or(rows.first()) else { return first };
     let is_timed = row.iter().any(|field| is_date(field));
@@ -127,12 +127,12 @@ fn is_date(field: &str) -> bool {
     [Order::MonthFirst, Order::DayFirst].iter().any(|order| moment(field, *order).is_some())
 }
 
-/// True of a field in which nothing is told.
+/// True for an empty field.
 fn is_void(field: &str) -> bool {
     field.bytes().all(|byte| byte == b'-') || field.eq_ignore_ascii_case("null")
 }
 
-/// Which column is what, by its place.
+/// Index of each column.
 struct Places {
     begin: usize,
     end: Option<usize>,
@@ -145,7 +145,7 @@ struct Places {
 /// Reads a table.
 ///
 /// # Errors
-/// A column is not found, or a line does not hold what the others do.
+/// A column is missing, or a line does not match the others.
 pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let name = source.name;
     let lines = Lines::of(source.text).ok_or_else(|| {
@@ -156,7 +156,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     })?;
     let first = lines.rows().next().map(|(_, row)| row).unwrap_or_default();
     let has_head = !first.iter().any(|field| is_date(field));
-    // A head may stand again above every page of a report.
+    // The header may be repeated above every page of a report.
     let is_frame = |row: &Row| is_rule(row) || has_head && row.1 == first;
     let rows: Vec<Row> = lines.rows().filter(|row| !is_frame(row)).collect();
     let places = places(name, &first, has_head, columns, &rows)?;
@@ -198,7 +198,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     )
 }
 
-/// Doubts lines that have the time of a line above them: two instances in one file are no series.
+/// Marks lines with the same time as an earlier line as doubtful: two instances in one file are not a series.
 fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
     let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&Row>>::new());
     for row in rows {
@@ -229,33 +229,33 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
     lines.into_iter().for_each(|line| remarks.doubtful(line, &why));
 }
 
-/// A line of dashes, as SQL*Plus draws below its headings.
+/// True for a line of dashes, as SQL*Plus draws below its headings.
 fn is_rule((_, row): &Row) -> bool {
     row.iter().all(|field| !field.is_empty() && field.bytes().all(|byte| byte == b'-'))
 }
 
-/// What the file says of itself.
+/// Comments in the file.
 fn comments(text: &str) -> Vec<(String, String)> {
     let comments = text.lines().filter_map(|line| line.trim().strip_prefix('#')).map(str::trim);
     comments.filter(|said| !said.is_empty()).take(5).map(|said| ("comment".into(), said.into())).collect()
 }
 
-/// What signs stand in the numbers of a column.
+/// The decimal and thousands separators in the numbers of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    /// A point before decimals.
+    /// Decimal point.
     Point,
-    /// A comma before decimals.
+    /// Decimal comma.
     Comma,
-    /// This one between thousands.
+    /// This character separates thousands.
     Thousands(char),
 }
 
-/// True for digits in groups of three with commas or points between, such as `1,234`, `1.234,5` or `1,234,567.8`.
+/// True for digits in groups of three separated by commas or points, such as `1,234`, `1.234,5` or `1,234,567.8`.
 fn is_grouped(text: &str) -> bool {
     let digits = text.trim().trim_start_matches(['+', '-']);
     let (whole, rest) = match (digits.rfind(','), digits.rfind('.')) {
-        // Of two signs the last is the decimal sign.
+        // With both characters, the last is the decimal separator.
         (Some(comma), Some(point)) => digits.split_at(comma.max(point)),
         (None, None) => return false,
         _ => (digits, ""),
@@ -269,10 +269,10 @@ fn is_grouped(text: &str) -> bool {
         && (rest.is_empty() || is_number(&rest[1..]))
 }
 
-/// What the commas or points in column `at` are. One before exactly three digits may be either: it takes another value
-/// in the column to tell.
+/// The meaning of commas or points in column `at`. Before exactly three digits either is possible, so another value of
+/// the column must decide.
 fn sign_of(name: &str, rows: &[Row], at: usize, column: &str) -> Result<Sign, Error> {
-    // With four decimals a point is not taken for one between thousands.
+    // With four decimals, a point is not mistaken for a thousands separator.
     const CURE: &str = "write numbers without thousands separators, with a point for decimals: 6272 or 6.2720";
     let values = || rows.iter().filter_map(|(line, row)| Some((*line, row.get(at)?.as_str())));
     let first_with = |sign: char| values().find(|(_, value)| value.contains(sign));
@@ -308,7 +308,7 @@ fn sign_of(name: &str, rows: &[Row], at: usize, column: &str) -> Result<Sign, Er
     }
 }
 
-/// True if a column of this name, in small letters, is one of a rate: of something a second.
+/// True if a column of this lower-case name is a rate, that is, per second.
 fn is_rate(name: &str) -> bool {
     let name = name.replace(['(', ')', '[', ']'], " ");
     let name = name.trim();
@@ -348,7 +348,8 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
     };
     let seconds =
         columns.seconds.as_deref().map_or(Ok(known(SECONDS)), |wanted| said("--seconds", wanted).map(Some))?;
-    // Where the length is named outright, a column called `end` may hold anything: that of a soak's csv holds words.
+    // If the duration is named explicitly, a column called `end` may contain anything: in a soak's csv it contains
+    // words.
     let end = known(END).filter(|at| *at != begin && columns.seconds.is_none());
     let count = columns.count.as_deref().map_or(Ok(known(COUNT)), |wanted| said("--count", wanted).map(Some))?;
     let mut values = columns.values.iter().map(|wanted| said("--value", wanted)).collect::<Result<Vec<usize>, _>>()?;
@@ -367,7 +368,7 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
         }
     }
     if values.is_empty() && seconds.is_none() && end.is_none() {
-        // A count without a time over which it was counted is a value like any other.
+        // A count without a duration is a value like any other.
         values.extend(count);
     }
     let count = count.filter(|at| !values.contains(at) && values.len() <= 1);
@@ -375,7 +376,7 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
 }
 
 impl Places {
-    /// The columns that hold numbers.
+    /// The columns with numbers.
     fn figures(&self) -> impl Iterator<Item = usize> + '_ {
         self.values.iter().copied().chain(self.count).chain(self.seconds)
     }
@@ -391,7 +392,7 @@ impl Places {
         self.values.iter().map(|at| of(*at, true)).chain(counted.map(|at| of(at, false))).collect()
     }
 
-    /// What was taken for granted of the columns.
+    /// Notes about assumptions for the columns.
     fn notes(&self, series: &[Series]) -> Vec<String> {
         let mut notes = Vec::new();
         let begin = &self.names[self.begin];
@@ -407,7 +408,7 @@ impl Places {
     }
 }
 
-/// Reads rows, one after the other.
+/// Reads rows one by one.
 struct Reader<'a> {
     name: &'a str,
     order: Order,
@@ -415,7 +416,7 @@ struct Reader<'a> {
     signs: Vec<Sign>,
     places: &'a Places,
     remarks: Remarks,
-    /// Line and seconds of samples whose length is between two times of a clock that may be local.
+    /// Line and duration in seconds of samples between two times of a clock that may be local.
     lengths: Vec<(usize, i64)>,
 }
 
@@ -458,8 +459,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Doubts samples that are exactly an hour longer or shorter than most: by a local clock the hour of its change is
-    /// missing or comes twice.
+    /// Marks samples exactly an hour longer or shorter than the median as doubtful: when a local clock changes, an hour
+    /// is missing or repeated.
     fn warn_of_lengths(&mut self) {
         const HOUR: i64 = 3600;
         let mut sorted: Vec<i64> = self.lengths.iter().map(|length| length.1).filter(|length| *length > 0).collect();
@@ -479,7 +480,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The number in a column; none where it is empty.
+    /// The number in a column; `None` if it is empty.
     fn number(&self, line: usize, row: &[String], at: usize) -> Result<Option<f64>, Error> {
         let text = &row[at];
         if is_void(text) {
@@ -547,7 +548,7 @@ mod tests {
         assert!(
             said.contains("no sample that can be read: 2 samples are left out, the first in line 2: it ends before")
         );
-        // What has no unit may be negative.
+        // Values without a unit may be negative.
         assert_eq!(values("time,value\n2026-03-01T00:00,-5\n"), [Some(-5.0)]);
     }
 
@@ -615,7 +616,7 @@ mod tests {
         assert_eq!(values("\"SNAP_TIME\"\t\"READS\"\n-----\t----\n23-APR-16 10.17.00 AM\t7\n"), [Some(7.0)]);
         assert_eq!(values("begin,seconds,reads\n2016-04-23T10:17,10,50\n"), [Some(5.0)]);
         assert_eq!(values("begin,end,reads\n2016-04-23T10:17,2016-04-23T10:18,120\n"), [Some(2.0)]);
-        // A comma before three digits is what the other commas of its column are.
+        // A comma before three digits has the same meaning as the other commas of its column.
         let thousands = "time;value\n2016-04-23;6,272\n2016-04-24;1,234,567\n2016-04-25;417\n";
         assert_eq!(values(thousands), [Some(6272.0), Some(1_234_567.0), Some(417.0)]);
         assert_eq!(values("time;value\n2016-04-23;6,272\n2016-04-24;0,125\n"), [Some(6.272), Some(0.125)]);

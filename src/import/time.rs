@@ -1,8 +1,8 @@
-//! Moments as other tools write them.
+//! Parses times as other tools write them.
 
 use crate::model::Moment;
 
-/// Which of two numbers that could both be a month is one.
+/// Which of two numbers that could both be a month is the month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// 04/23/2016.
@@ -12,8 +12,9 @@ pub enum Order {
 }
 
 impl Order {
-    /// What the dates of a file show: day first where some first number is no month, month first where some second one
-    /// is none; and whether they show it. Where they do not, slashes are taken for the American manner.
+    /// Detects the order from the dates of a file. It is day first if some first number cannot be a month, and month
+    /// first if some second number cannot. Also returns whether the dates decide it. If not, dates with slashes are
+    /// read as in the USA.
     #[must_use]
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> (Self, bool) {
         let (mut shown, mut usual) = (None, Self::MonthFirst);
@@ -39,13 +40,13 @@ impl Order {
     }
 }
 
-/// A date of three numbers whose first is no year of four digits.
+/// A date of three numbers that does not begin with a year of four digits.
 struct Numbers {
     separator: char,
     first: u32,
     second: u32,
     third: u32,
-    /// The last has two digits.
+    /// True if the last number has at most two digits.
     is_short: bool,
 }
 
@@ -65,16 +66,16 @@ impl Numbers {
         })
     }
 
-    /// The year may stand first as well as last: the last may be a day, and the second a month.
+    /// True if the year may be the first or the last number: the last may be a day, and the second a month.
     fn may_begin_with_year(&self) -> bool {
         self.is_short && (1..=12).contains(&self.second) && (1..=31).contains(&self.third)
     }
 }
 
-/// What stands between the parts of a date.
+/// Separators between the parts of a date.
 const SEPARATORS: [char; 3] = ['/', '.', '-'];
 
-/// How the dates of a file are read, and what the reader of its times has to know.
+/// The order of the dates of a file, and notes about the assumptions.
 #[must_use]
 pub fn manner<'a>(mut texts: impl Iterator<Item = &'a str> + Clone) -> (Order, Vec<String>) {
     let (order, is_shown) = Order::of(texts.clone());
@@ -93,7 +94,7 @@ pub fn manner<'a>(mut texts: impl Iterator<Item = &'a str> + Clone) -> (Order, V
     (order, notes)
 }
 
-/// True of a time that says how far it is from UTC; seconds since 1970 are UTC.
+/// True if a time contains its offset from UTC; seconds since 1970 are UTC.
 fn has_offset(text: &str) -> bool {
     text.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-'])) || since_1970(text).is_some()
 }
@@ -107,9 +108,9 @@ pub fn why_not(text: &str) -> &'static str {
     }
 }
 
-/// The moment that `text` tells: RFC 3339 and its relatives, `11/21/26 15:43:21`, `04/23/2016 10:17:05 AM`,
-/// `23.04.2016 10:17`, `23-APR-16 10.17.00.000 AM`, seconds since 1970. Without an offset it is taken for UTC. None of
-/// `26-03-01`, whose year may stand first or last.
+/// Parses the time in `text`: RFC 3339 and similar forms, `11/21/26 15:43:21`, `04/23/2016 10:17:05 AM`, `23.04.2016
+/// 10:17`, `23-APR-16 10.17.00.000 AM`, seconds since 1970. Without an offset it is assumed to be UTC. Returns `None`
+/// for `26-03-01`, whose year may be first or last.
 #[must_use]
 pub fn moment(text: &str, order: Order) -> Option<Moment> {
     let text = text.trim();
@@ -128,8 +129,8 @@ pub fn moment(text: &str, order: Order) -> Option<Moment> {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}").parse().ok()
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, of this century: any other number is more likely to
-/// be something else.
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, from the year 2000 on: an earlier number is more
+/// likely something else.
 fn since_1970(text: &str) -> Option<Moment> {
     let digits = text.split('.').next()?;
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) || !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
@@ -158,7 +159,7 @@ fn date(text: &str, order: Order) -> Option<(u32, u32, u32)> {
         return None;
     }
     let year: u32 = third.parse().ok()?;
-    // Of two digits 50 to 99 are of the last century, as in Oracle's RR.
+    // With two digits, 50 to 99 belong to the last century, as in Oracle's RR.
     let year = if third.len() > 2 { year } else { year + if year < 50 { 2000 } else { 1900 } };
     let is_name = |part: &str| part.parse::<u32>().is_err();
     let is_month_first = is_name(first) || !is_name(second) && order == Order::MonthFirst;
@@ -174,7 +175,7 @@ fn month(text: &str) -> Option<u32> {
     named.or_else(|| text.parse().ok())
 }
 
-/// `10:17`, `10:17:05.123`, `10.17.05`, before or after noon if `half` says so.
+/// Parses `10:17`, `10:17:05.123` or `10.17.05`; `half` may be AM or PM.
 fn clock(text: &str, half: Option<&str>) -> Option<(u32, u32, u32)> {
     let (text, joined) = match text.to_ascii_uppercase() {
         upper if upper.ends_with("AM") => (text.get(..text.len() - 2)?, Some("AM")),

@@ -6,11 +6,11 @@ use crate::model::{BlockDevice, Bytes};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Stacks of devices are a handful deep; past this, something points at itself.
+/// Maximum depth: real stacks have a handful of levels; a deeper one contains a cycle.
 const DEPTH_MAX: usize = 16;
 
-/// The whole disk of the device or partition `number`, then everything below it: the members of an array or a logical
-/// volume, the device that holds a loop device's file. Empty where /sys knows nothing of it.
+/// The whole disk of the device or partition `number`, and all devices below it: the members of an array or a logical
+/// volume, the device with a loop device's file. Empty if /sys does not know the device.
 #[must_use]
 pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
     let mut found = Vec::new();
@@ -18,7 +18,7 @@ pub fn devices(number: (u32, u32)) -> Vec<BlockDevice> {
     found
 }
 
-/// The names of the whole disks that hold `path`; the first is the uppermost. Empty where nothing is known of it.
+/// The name of the whole disk that contains `path`: the uppermost device of its stack. Empty if unknown.
 #[must_use]
 pub fn devices_of(path: &Path) -> Vec<String> {
     let Ok(metadata) = std::fs::metadata(path) else { return Vec::new() };
@@ -34,7 +34,7 @@ fn descend(number: (u32, u32), found: &mut Vec<BlockDevice>, depth: usize) {
     }
     found.push(block_device(&disk));
     let mut below: Vec<_> = disk.slaves().into_iter().map(|slave| slave.number).collect();
-    // A loop device has no slaves; the device that its file lies on is found by the file.
+    // A loop device has no slaves; the device below it is found through its backing file.
     let backing = disk.backing_file().and_then(|file| std::fs::metadata(file).ok());
     below.extend(backing.map(|file| {
         let device = if file.rdev() == 0 { file.dev() } else { file.rdev() };
@@ -50,12 +50,12 @@ fn block_device(disk: &Node) -> BlockDevice {
     let number = |name: &str| read_number(queue.join(name)).unwrap_or_default();
     let text = |name: &str| disk.text(&format!("queue/{name}"));
     let flag = |name: &str| text(name).is_some_and(|value| value != "0");
-    // SCSI and NVMe tell a model; virtio only a serial number, device mapper the name it was given, loop its file.
+    // SCSI and NVMe report a model; virtio has only a serial number, device mapper its given name, loop its file.
     let model = ["device/model", "dm/name", "loop/backing_file"].iter().find_map(|file| disk.text(file));
     BlockDevice {
         name: disk.name.clone(),
         model,
-        // The kernel counts in 512 bytes here whatever the block size.
+        // The kernel uses units of 512 bytes here, whatever the block size.
         bytes: Bytes(read_number::<u64>(disk.directory().join("size")).unwrap_or_default().saturating_mul(512)),
         rotational: flag("rotational"),
         scheduler: text("scheduler").map(|text| parse_scheduler(&text)).unwrap_or_default(),
@@ -69,7 +69,7 @@ fn block_device(disk: &Node) -> BlockDevice {
     }
 }
 
-/// The one in force of `none [mq-deadline] kyber`; devices without a queue of their own just say `none`.
+/// The active scheduler in `none [mq-deadline] kyber`; devices without a queue of their own have just `none`.
 fn parse_scheduler(text: &str) -> String {
     let in_force = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     in_force.unwrap_or(text).trim().to_string()
@@ -92,7 +92,7 @@ mod tests {
         for entry in std::fs::read_dir("/sys/dev/block").into_iter().flatten().flatten() {
             let number = parse_number(&entry.file_name().to_string_lossy()).unwrap();
             let found = devices(number);
-            // Nothing at all if the device went away between the two looks.
+            // Empty if the device disappeared between the two reads.
             assert!(found.iter().all(|device| !device.name.is_empty()), "{number:?} {found:?}");
         }
     }

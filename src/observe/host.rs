@@ -5,7 +5,7 @@ use crate::clock;
 use crate::model::{Bytes, Host, KIB, LimitFacts};
 use rustix::process::{Resource, getrlimit};
 
-/// What this machine is. Takes some 100 µs, a quarter of them to time the clock.
+/// Facts about this machine. Takes some 100 µs, a quarter of them to time the clock.
 #[must_use]
 pub fn host() -> Host {
     let system = rustix::system::uname();
@@ -36,27 +36,27 @@ fn limits() -> LimitFacts {
     }
 }
 
-/// True if the limit on locked memory does not hold for this process: it has the capability `CAP_IPC_LOCK`, and has it
-/// of the machine and not of a container with users of its own.
+/// True if the limit on locked memory does not apply to this process: it has the capability `CAP_IPC_LOCK` on the
+/// machine itself, not just in a container with its own user namespace.
 fn locks_without_limit() -> bool {
     let status = read("/proc/self/status").unwrap_or_default();
     let users = read("/proc/self/uid_map").unwrap_or_default();
     has_lock_capability(&status) && maps_every_user(&users)
 }
 
-/// `CapEff: 000001ffffffffff` has bit 14 set.
+/// True if bit 14 is set, as in `CapEff: 000001ffffffffff`.
 fn has_lock_capability(status: &str) -> bool {
     const IPC_LOCK: u32 = 14;
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> IPC_LOCK & 1 == 1)
 }
 
-/// `0 0 4294967295`: the users of the machine, each as itself.
+/// True for `0 0 4294967295`, which maps every user of the machine to itself.
 fn maps_every_user(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The first `model name`; other architectures than x86 say `Model`, `cpu model` or `uarch`.
+/// The first `model name`; architectures other than x86 use `Model`, `cpu model` or `uarch`.
 fn parse_cpu(cpuinfo: &str) -> Option<String> {
     let named = |name: &str| {
         let (_, value) = cpuinfo.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == name)?;
@@ -65,7 +65,7 @@ fn parse_cpu(cpuinfo: &str) -> Option<String> {
     ["model name", "Model", "cpu model", "cpu", "uarch"].into_iter().find_map(named)
 }
 
-/// `MemTotal:       24684092 kB`, in bytes.
+/// The memory in a line such as `MemTotal:       24684092 kB`, in bytes.
 fn parse_memory(meminfo: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(KIB)

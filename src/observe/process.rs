@@ -1,24 +1,24 @@
-//! What the processes of a server have used: CPU, and bytes from and to storage.
+//! Resource use of a server's processes: CPU, and bytes from and to storage.
 
 use super::read;
 use crate::model::Nanos;
 
-/// Clock ticks a second in which the kernel counts CPU time for /proc: the same on every Linux for decades.
+/// The kernel's clock ticks per second for CPU time in /proc: the same on every Linux for decades.
 const TICKS: u64 = 100;
 
-/// What processes have used since they began.
+/// Resource use of processes since they began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessCounters {
     /// CPU time, user and system.
     pub cpu: Nanos,
-    /// Bytes that they caused to be read from storage; none where we may not see it.
+    /// Bytes read from storage on their behalf; `None` without permission to see it.
     pub storage_read: Option<u64>,
-    /// Bytes that they caused to be written to storage, likewise.
+    /// Bytes written to storage on their behalf; `None` without permission to see it.
     pub storage_written: Option<u64>,
 }
 
-/// What these processes and their children have used, children that are gone included: a server that makes a process
-/// for each session. None without processes, or when one of them is gone.
+/// Resource use of these processes and their children, for servers that fork a process per session. Includes children
+/// that have ended. `None` without processes, or if one of `roots` is gone.
 #[must_use]
 pub fn processes_below(roots: &[u32]) -> Option<ProcessCounters> {
     let mut sum = ProcessCounters { cpu: Nanos(0), storage_read: Some(0), storage_written: Some(0) };
@@ -28,7 +28,7 @@ pub fn processes_below(roots: &[u32]) -> Option<ProcessCounters> {
         let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
         for pid in std::iter::once(*root).chain(children) {
             let is_root = pid == *root;
-            // A child that ends meanwhile is counted with its parent the next time.
+            // A child that ends meanwhile is counted with its parent next time.
             let Some(used) = read(format!("/proc/{pid}/stat")).and_then(|stat| parse_ticks(&stat, is_root)) else {
                 if is_root {
                     return None;
@@ -47,9 +47,9 @@ pub fn processes_below(roots: &[u32]) -> Option<ProcessCounters> {
     (count > 0).then_some(sum)
 }
 
-/// Clock ticks in `/proc/PID/stat`: its own, and of a root those of its children that are gone.
+/// Clock ticks in `/proc/PID/stat`: of the process, and for a root also of its children that have ended.
 fn parse_ticks(stat: &str, with_children: bool) -> Option<u64> {
-    // The name, in parentheses, may hold anything. After it: state, and from there utime is the 12th.
+    // The name, in parentheses, may contain anything. After it: state, and from there utime is the 12th.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let own = number(11)? + number(12)?;

@@ -1,4 +1,4 @@
-//! Counters of the host and its disks at one moment.
+//! Samples of the counters of the host and its disks.
 
 use super::read;
 use crate::model::{Counters, Nanos, OwnThreads, Sample};
@@ -6,26 +6,26 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// Reads the counters of some devices and of the host, again and again.
+/// Samples the counters of some devices and of the host.
 #[derive(Debug, Clone)]
 pub struct Observer {
-    /// Names, and where their counters stand.
+    /// Device names, and the files of their counters.
     devices: Vec<(String, PathBuf)>,
 }
 
 impl Observer {
-    /// An observer of the devices of these names, such as `nvme0n1`.
+    /// Creates an observer of the devices with these names, such as `nvme0n1`.
     pub fn new<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
         let with_path = |name: S| {
             let name = name.into();
-            // The kernel writes the slash in the name of `cciss/c0d0` as an exclamation mark, as does /sys.
+            // The kernel replaces the slash in a name such as `cciss/c0d0` by an exclamation mark, as does /sys.
             let path = PathBuf::from(format!("/sys/block/{}/stat", name.replace('/', "!")));
             (name, path)
         };
         Self { devices: names.into_iter().map(with_path).collect() }
     }
 
-    /// The counters now, which is the moment `at`. Takes some 100 µs: once a second is free, once an I/O is not.
+    /// Samples the counters now, at the moment `at`. Takes some 100 µs: negligible once a second, but not once per I/O.
     #[must_use]
     pub fn sample(&self, at: Nanos) -> Sample {
         let devices = self.devices.iter().filter_map(|(name, path)| {
@@ -44,16 +44,16 @@ impl Observer {
     }
 }
 
-/// The thread that is not counted; 0 if there is none.
+/// ID of the thread that is not counted; 0 = none.
 static ASIDE: AtomicI32 = AtomicI32::new(0);
 
-/// Leaves the thread that calls this out of [`Sample::own_threads`]: one that shows how a run stands may wait for a CPU
-/// as long as it has to, which says nothing of what is measured. One thread of the process can be left out, the last.
+/// Excludes the calling thread from [`Sample::own_threads`]. A thread that only shows progress may wait for a CPU
+/// without any effect on the measurement. Only one thread of the process can be excluded: the last to call this.
 pub fn set_this_thread_aside() {
     ASIDE.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
 }
 
-/// The threads of this process, and how long they waited for a CPU; none without `CONFIG_SCHED_INFO`.
+/// The number of threads of this process, and their total wait for a CPU; `None` without `CONFIG_SCHED_INFO`.
 fn own_threads() -> Option<OwnThreads> {
     let path = |task| PathBuf::from("/proc/self/task").join(task).join("schedstat");
     let delays = tasks(ASIDE.load(Relaxed))?.filter_map(|task| parse_run_delay(&read(path(task))?));
@@ -61,19 +61,19 @@ fn own_threads() -> Option<OwnThreads> {
     (count > 0).then_some(OwnThreads { count, run_delay_us: nanos / 1000 })
 }
 
-/// The threads of this process but for `aside`, as /proc names them.
+/// The threads of this process except `aside`, by their names in /proc.
 fn tasks(aside: i32) -> Option<impl Iterator<Item = OsString>> {
     let aside = OsString::from(aside.to_string());
     let names = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| task.file_name());
     Some(names.filter(move |name| *name != aside))
 }
 
-/// The second of the three numbers of a thread's schedstat: nanoseconds of waiting on a run queue.
+/// The second of three numbers of a thread's schedstat: nanoseconds spent waiting on a run queue.
 fn parse_run_delay(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The eleven or more numbers of `/sys/block/*/stat`.
+/// Parses the eleven or more numbers of `/sys/block/*/stat`.
 fn parse_counters(stat: &str) -> Option<Counters> {
     let numbers: Vec<u64> = stat.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let [reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, in_flight, busy_ms, ..] = numbers[..]
@@ -83,7 +83,7 @@ fn parse_counters(stat: &str) -> Option<Counters> {
     Some(Counters { reads, read_sectors, read_ms, writes, write_sectors, write_ms, in_flight, busy_ms })
 }
 
-/// The line of all CPUs together: `cpu  user nice system idle iowait irq softirq steal …`.
+/// Parses the line for all CPUs: `cpu  user nice system idle iowait irq softirq steal …`.
 fn parse_cpu_ticks(stat: &str) -> Option<[u64; 8]> {
     let numbers = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let mut ticks = [0; 8];
@@ -93,13 +93,13 @@ fn parse_cpu_ticks(stat: &str) -> Option<[u64; 8]> {
     Some(ticks)
 }
 
-/// The total of `some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330`.
+/// Parses the total of `some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330`.
 fn parse_pressure(text: &str) -> Option<u64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     some.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()
 }
 
-/// The line `pgmajfault 1234`.
+/// Parses the line `pgmajfault 1234`.
 fn parse_major_faults(vmstat: &str) -> Option<u64> {
     vmstat.lines().find_map(|line| line.strip_prefix("pgmajfault "))?.trim().parse().ok()
 }
@@ -130,7 +130,7 @@ mod tests {
     fn the_hosts_counters_are_found_in_their_files() {
         let stat = "cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 5\n";
         assert_eq!(parse_cpu_ticks(stat), Some([10, 20, 30, 40, 50, 60, 70, 80]));
-        // Kernels before 2.6.11 have no steal; what is not there counts as none.
+        // Kernels before 2.6.11 have no steal; missing fields count as zero.
         assert_eq!(parse_cpu_ticks("cpu  1 2 3 4\n"), Some([1, 2, 3, 4, 0, 0, 0, 0]));
         let pressure = "some avg10=0.35 avg60=0.33 avg300=0.21 total=4911330\nfull avg10=0.2 total=450\n";
         assert_eq!(parse_pressure(pressure), Some(4_911_330));
@@ -151,7 +151,7 @@ mod tests {
             let aside = ASIDE.load(Relaxed);
             let path = format!("/proc/self/task/{aside}");
             assert!(aside > 0 && std::fs::exists(path).unwrap(), "the thread is there");
-            // Other tests have threads of their own, so that only this one can be asked about.
+            // Other tests have their own threads, so only this one can be checked.
             assert!(!tasks(aside).unwrap().any(|task| task.to_string_lossy() == aside.to_string()));
             assert!(tasks(0).unwrap().any(|task| task.to_string_lossy() == aside.to_string()));
             end.wait();

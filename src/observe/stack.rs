@@ -1,13 +1,13 @@
-//! How block devices stand on each other and on files, as /sys tells it.
+//! How block devices are stacked on each other and on files, according to /sys.
 //!
-//! Goes in: the number of a device. Comes out: [`Node`]s, one a device, that know their neighbours. The settings of
-//! queues are read elsewhere; nothing is opened but small files of /sys.
+//! Input: the number of a device. Output: [`Node`]s, one per device, that know their neighbours. Queue settings are
+//! read elsewhere. This module opens only small files of /sys.
 
 use super::read;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// /sys, or a copy of the parts that are needed.
+/// /sys, or a copy of the required parts.
 #[derive(Debug, Clone)]
 pub struct Sys(PathBuf);
 
@@ -18,22 +18,22 @@ impl Default for Sys {
 }
 
 impl Sys {
-    /// The same tree at another place.
+    /// The same tree in another directory.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self(root.to_path_buf())
     }
 
-    /// The device of this number.
+    /// The device with this number.
     ///
     /// # Errors
-    /// /sys cannot be read, or does not tell of the device.
+    /// /sys cannot be read, or does not contain the device.
     pub fn node(&self, (major, minor): (u32, u32)) -> io::Result<Node> {
         let directory = std::fs::canonicalize(self.0.join(format!("dev/block/{major}:{minor}")))?;
         Node::at(&directory).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Every whole disk, loop device, array and volume.
+    /// All whole disks, loop devices, arrays and volumes.
     ///
     /// # Errors
     /// /sys cannot be read.
@@ -47,9 +47,9 @@ impl Sys {
 /// A block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// `sda1`.
+    /// Such as `sda1`.
     pub name: String,
-    /// Major and minor.
+    /// Major and minor number.
     pub number: (u32, u32),
     directory: PathBuf,
 }
@@ -62,19 +62,19 @@ impl Node {
         Some(Self { name, number, directory })
     }
 
-    /// A small file that /sys keeps of the device; none if it is empty or not there.
+    /// A small file of the device in /sys; `None` if it is empty or missing.
     #[must_use]
     pub fn text(&self, file: &str) -> Option<String> {
         read(self.directory.join(file))
     }
 
-    /// Where /sys tells of it.
+    /// Its directory in /sys.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The disk that it is a partition of.
+    /// The disk of which it is a partition; `None` for a whole disk.
     #[must_use]
     pub fn disk(&self) -> Option<Self> {
         self.directory.join("partition").exists().then(|| Self::at(self.directory.parent()?)).flatten()
@@ -86,19 +86,19 @@ impl Node {
         nodes(&self.directory).into_iter().filter(|node| node.directory.join("partition").exists()).collect()
     }
 
-    /// What the kernel has built on it: arrays, volumes.
+    /// Devices that the kernel has built on it: arrays, volumes.
     #[must_use]
     pub fn holders(&self) -> Vec<Self> {
         nodes(&self.directory.join("holders"))
     }
 
-    /// What the kernel has built it of.
+    /// Devices that the kernel has built it on.
     #[must_use]
     pub fn slaves(&self) -> Vec<Self> {
         nodes(&self.directory.join("slaves"))
     }
 
-    /// Of a loop device, the path of the file or device that it stands on.
+    /// For a loop device, the path of its backing file or device.
     #[must_use]
     pub fn backing_file(&self) -> Option<PathBuf> {
         let path = std::fs::read(self.directory.join("loop/backing_file")).ok()?;
@@ -106,14 +106,14 @@ impl Node {
         Some(std::os::unix::ffi::OsStringExt::from_vec(path)).map(|path: std::ffi::OsString| path.into())
     }
 
-    /// The name that a disk has worldwide, whichever way leads to it.
+    /// The worldwide name of a disk, the same over all paths to it.
     #[must_use]
     pub fn worldwide_name(&self) -> Option<String> {
         ["device/wwid", "wwid"].iter().find_map(|file| self.text(file))
     }
 }
 
-/// The devices that the entries of a directory tell of, in the order of their numbers.
+/// The devices in a directory, sorted by number.
 fn nodes(directory: &Path) -> Vec<Node> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut nodes: Vec<Node> = entries.filter_map(|entry| Node::at(&entry.path())).collect();
@@ -121,7 +121,7 @@ fn nodes(directory: &Path) -> Vec<Node> {
     nodes
 }
 
-/// `254:0`.
+/// Parses a device number such as `254:0`.
 pub(super) fn parse_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -1,54 +1,54 @@
 //! Coverage: which blocks of a volume a stream has touched.
 //!
-//! Goes in: positions, from any number of threads. Comes out: [`Coverage`], the number of distinct blocks and how
-//! the operations spread over the volume, to be compared with what the pattern promises. It proves that a
-//! run measured the volume and not a corner of it.
+//! Input: positions, from any number of threads. Output: [`Coverage`], the number of distinct blocks and the
+//! distribution of operations over the volume, for comparison with the requested pattern. It proves that a run measured
+//! the whole volume and not just a corner.
 //!
-//! The volume is cut into at most 64 slices of a power of two of blocks. Up to 2^26 blocks each block has a
-//! bit (8 MiB). In larger volumes the first blocks of every slice have one, up to the same memory; the rest
-//! are counted by slice only. A tool that skips blocks by any rule is caught either way.
+//! The volume is divided into at most 64 slices of a power of two of blocks. Up to 2^26 blocks, each block has a bit (8
+//! MiB). In larger volumes only the first blocks of every slice have one, up to the same memory; the rest are counted
+//! per slice. Either way it detects a tool that skips blocks by any rule.
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most blocks with a bit of their own.
+/// Maximum number of blocks with their own bit.
 const TRACKED_MAX: u64 = 1 << 26;
-/// Most slices, as a power of two.
+/// Maximum number of slices, as a power of two.
 const SLICE_BITS: u32 = 6;
 
-/// What the loop writes to: shared by all workers of a stream.
+/// Counters written by the main loop, shared by all workers of a stream.
 #[derive(Debug)]
 pub struct CoverageMap {
     extent: u64,
-    /// Blocks of a slice, as a power of two.
+    /// Blocks per slice, as a power of two.
     slice_shift: u32,
-    /// Blocks of each slice that have a bit, as a power of two; at most `slice_shift`.
+    /// Blocks per slice that have a bit, as a power of two; at most `slice_shift`.
     tracked_shift: u32,
     bits: Vec<AtomicU64>,
     slices: Vec<AtomicU64>,
-    /// Operations on blocks that have a bit; not counted where all have one.
+    /// Operations on blocks that have a bit; not counted if all blocks have one.
     watched: AtomicU64,
 }
 
-/// What was touched.
+/// Summary of the touched blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Blocks in the volume.
     pub extent: u64,
-    /// Blocks of them that are watched one by one.
+    /// Number of blocks that are tracked individually.
     pub tracked: u64,
-    /// Operations on watched blocks.
+    /// Operations on tracked blocks.
     pub operations: u64,
-    /// Distinct watched blocks touched.
+    /// Distinct tracked blocks that were touched.
     pub distinct: u64,
-    /// Blocks in a slice; the last slice may be shorter.
+    /// Blocks per slice; the last slice may be shorter.
     pub slice: u64,
     /// Operations in each slice of the volume.
     pub slices: Vec<u64>,
 }
 
 impl CoverageMap {
-    /// A map of a volume of `extent` blocks, nothing touched.
+    /// Creates an empty map of a volume of `extent` blocks.
     #[must_use]
     pub fn new(extent: u64) -> Self {
         let blocks_bits = u64::BITS - extent.saturating_sub(1).leading_zeros();
@@ -66,7 +66,7 @@ impl CoverageMap {
         }
     }
 
-    /// An operation at `position`, which must lie inside the volume.
+    /// Records an operation at `position`, which must be inside the volume.
     #[inline]
     pub fn touch(&self, position: u64) {
         let slice = position >> self.slice_shift;
@@ -82,14 +82,14 @@ impl CoverageMap {
             #[allow(clippy::cast_possible_truncation, reason = "at most TRACKED_MAX / 64")]
             let word = &self.bits[(bit / 64) as usize];
             let mask = 1 << (bit % 64);
-            // A plain load first: once most blocks were seen it is all that is needed, and shared lines stay shared.
+            // Plain load first: once most blocks were seen nothing else is needed, and shared cache lines stay shared.
             if word.load(Ordering::Relaxed) & mask == 0 {
                 word.fetch_or(mask, Ordering::Relaxed);
             }
         }
     }
 
-    /// What was touched so far.
+    /// Returns the coverage so far.
     #[must_use]
     pub fn read(&self) -> Coverage {
         let slices: Vec<u64> = self.slices.iter().map(|slice| slice.load(Ordering::Relaxed)).collect();
@@ -103,7 +103,7 @@ impl CoverageMap {
 }
 
 impl Coverage {
-    /// Distinct blocks that independent, equally likely draws touch: `M (1 - e^(-N/M))`, N draws over M blocks.
+    /// Expected distinct blocks for independent, equally likely draws: `M (1 - e^(-N/M))`, N draws over M blocks.
     #[must_use]
     pub fn expected_uniform(&self) -> f64 {
         if self.tracked == 0 {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_reads_one_block_in_a_mebibyte_is_caught() {
-        // 96 GiB in blocks of 8 KiB, one block in each MiB: what Orion did, in small.
+        // 96 GiB in blocks of 8 KiB, one block per MiB: what Orion did, on a small scale.
         let map = CoverageMap::new(96 << 17);
         (0..1_000_000u64).for_each(|i| map.touch((i % 98_304) * 128));
         let coverage = map.read();

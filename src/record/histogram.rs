@@ -1,32 +1,32 @@
-//! Latency histograms: log-linear, under 1 % wide, in nanoseconds.
+//! Latency histograms in nanoseconds: log-linear, with buckets under 1 % wide.
 //!
-//! Goes in: values in nanoseconds. Comes out: counts by bucket, and bands that hold an exact quantile.
-//! [`Bins`] is the dense form that the loop writes to; [`Histogram`] the sparse form at rest, in the
-//! journal and in analysis. Neither forgets a value or clips one, and merging loses nothing.
+//! Input: values in nanoseconds. Output: counts per bucket, and bands that contain an exact quantile. [`Bins`] is the
+//! dense form for the main loop; [`Histogram`] is the sparse form for the journal and for analysis. Neither drops or
+//! clips a value, and merging loses nothing.
 //!
-//! Values below 256 have a bucket of their own. From there on each power of two is cut into 128 equal
-//! buckets, so a bucket is at most 1/128 = 0.78 % as wide as its lower edge.
+//! Values below 256 have one bucket each. From there on each power of two is divided into 128 equal buckets, so a
+//! bucket is at most 1/128 = 0.78 % as wide as its lower edge.
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets to a power of two, as a power of two.
+/// Log2 of the number of buckets per power of two.
 const SUB_BITS: u32 = 7;
-/// Buckets to a power of two.
+/// Number of buckets per power of two.
 const SUB: u64 = 1 << SUB_BITS;
-/// Enough for any `u64`.
+/// Number of buckets; enough for any `u64`.
 pub const BUCKETS: usize = ((64 - SUB_BITS + 1) * (1 << SUB_BITS)) as usize;
 
-/// The bucket that holds `value`.
+/// The bucket that contains `value`.
 #[inline]
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "below BUCKETS")]
 pub fn bucket_of(value: u64) -> usize {
-    // Values with at most SUB_BITS + 1 significant bits are their own bucket: shift 0.
+    // Values with at most SUB_BITS + 1 significant bits have one bucket each: shift 0.
     let shift = (63 - SUB_BITS).saturating_sub((value | 1).leading_zeros());
     (u64::from(shift) * SUB + (value >> shift)) as usize
 }
 
-/// The least value that falls into `bucket`.
+/// The minimum value of `bucket`.
 #[must_use]
 pub fn lower_edge(bucket: usize) -> u64 {
     let bucket = bucket as u64;
@@ -34,20 +34,20 @@ pub fn lower_edge(bucket: usize) -> u64 {
     (bucket - shift * SUB) << shift
 }
 
-/// The greatest value that falls into `bucket`.
+/// The maximum value of `bucket`.
 #[must_use]
 pub fn upper_edge(bucket: usize) -> u64 {
     if bucket + 1 == BUCKETS { u64::MAX } else { lower_edge(bucket + 1) - 1 }
 }
 
-/// The dense form: one counter a bucket, one addition a value.
+/// The dense form: one counter per bucket, one addition per value.
 ///
-/// Counters of 32 bits keep it within a processor's nearest cache. A long window of a fast target can have more in one
-/// bucket: then 2^32 are carried over.
+/// Counters of 32 bits keep it in a processor's L1 cache. A long window of a fast target can overflow a bucket: then
+/// 2^32 are carried over.
 #[derive(Debug, Clone)]
 pub struct Bins {
     counts: Box<[u32; BUCKETS]>,
-    /// A bucket for each time that its counter began anew.
+    /// The bucket of each counter overflow.
     carried: Vec<u16>,
 }
 
@@ -93,17 +93,17 @@ impl Bins {
 #[serde(try_from = "Vec<(u16, u64)>")]
 pub struct Histogram(Vec<(u16, u64)>);
 
-/// An interval that certainly holds a value: both ends belong to it.
+/// A closed interval that is certain to contain a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Band {
-    /// Least possible, in nanoseconds.
+    /// Lower bound, in nanoseconds.
     pub low: u64,
-    /// Greatest possible, in nanoseconds.
+    /// Upper bound, in nanoseconds.
     pub high: u64,
 }
 
 impl Band {
-    /// The middle: at most half a bucket from the truth.
+    /// The middle: at most half a bucket from the true value.
     #[must_use]
     pub fn middle(self) -> f64 {
         f64::midpoint(self.low as f64, self.high as f64)
@@ -125,7 +125,7 @@ impl TryFrom<Vec<(u16, u64)>> for Histogram {
 }
 
 impl Histogram {
-    /// Counts `value`. For the few values that come too late for the bins.
+    /// Counts `value`. Used for the few values that come too late for the bins.
     pub fn record(&mut self, value: u64) {
         self.add(u16::try_from(bucket_of(value)).expect("BUCKETS fits"), 1);
     }
@@ -157,7 +157,7 @@ impl Histogram {
         self.0 = merged;
     }
 
-    /// Values counted.
+    /// Number of counted values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).sum()
@@ -168,8 +168,8 @@ impl Histogram {
         self.0.iter().map(|&(bucket, count)| (lower_edge(bucket.into()), upper_edge(bucket.into()), count))
     }
 
-    /// The band that holds the exact `q`-quantile: the smallest recorded value that at least a share `q`
-    /// of all values do not exceed. None if nothing was recorded.
+    /// The band that contains the exact `q`-quantile: the smallest recorded value that at least a fraction `q` of all
+    /// values do not exceed. `None` if nothing was recorded.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Band> {
         #[expect(
@@ -212,7 +212,8 @@ mod tests {
             bins.counts[bucket_of(value)] = before;
             bins.record(value);
         }
-        // Once over its end, at its end, and far from it; then one more in the bucket that went over.
+        // One counter that overflowed, one at its maximum, one far from it; then one more value in the bucket that
+        // overflowed.
         bins.record(100);
         let pair = |value: u64, count: u64| (u16::try_from(bucket_of(value)).unwrap(), count);
         assert_eq!(bins.take().0, [pair(7, 4), pair(100, (1 << 32) + 1), pair(5000, u64::from(u32::MAX))]);

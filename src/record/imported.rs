@@ -1,24 +1,24 @@
-//! What another tool measured, as its files tell it.
+//! Measurements of other tools, as reported in their files.
 //!
-//! Facts only: what the tool does not say is none, and nothing is reckoned from anything else but where several entries
-//! of one load are added up. Which of Rigel's own loads a load is like, analysis says.
+//! Facts only: a value that the tool does not report is `None`. Nothing is computed from other values, except sums over
+//! several entries of one load. Analysis decides which of Rigel's own loads a load corresponds to.
 
 use super::Histogram;
 use crate::model::Moment;
 use serde::{Deserialize, Serialize};
 
-/// What one source tells: a file, or the files of one run of a tool.
+/// Contents of one source: a file, or the files of one run of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// The files, as they were named.
+    /// The files, as named by the user.
     pub sources: Vec<String>,
     /// The tool that wrote them: `fio`, `orion`, `iostat` or `csv`.
     pub tool: String,
-    /// Its version, where it says so.
+    /// Its version, if reported.
     pub version: Option<String>,
-    /// What it says of the host, the target and what was asked for, by name.
+    /// What it reports about the host, the target and the request, by name.
     pub told: Vec<(String, String)>,
-    /// What the reader of the figures has to know: what was left out, taken for granted, or cannot be known.
+    /// Notes for the reader of the figures: values that were left out, assumed, or cannot be known.
     pub notes: Vec<String>,
     /// The figures.
     pub figures: Figures,
@@ -28,34 +28,34 @@ pub struct Imported {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figures {
-    /// What was reached at each of some loads.
+    /// Results at each of several loads.
     Loads(Vec<LoadPoint>),
-    /// What was counted over time.
+    /// Counters over time.
     Series(Vec<Series>),
 }
 
-/// What was reached at one load.
+/// Result at one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
-    /// What the tool calls it: the job's name, or the cell.
+    /// The tool's name for it: the job's name, or the cell.
     pub label: String,
     /// The load.
     pub load: ToldLoad,
-    /// Which blocks, in the words of [`Pattern`](crate::model::Pattern) where they mean the same.
+    /// Access pattern, in the words of [`Pattern`](crate::model::Pattern) where they mean the same.
     pub pattern: Option<String>,
-    /// Percent of the operations that were to be writes.
+    /// Requested percentage of writes.
     pub writes_percent: Option<f64>,
-    /// What ran at the same time, by label.
+    /// Labels of the loads that ran at the same time.
     pub beside: Vec<String>,
     /// When it began.
     pub began: Option<Moment>,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub seconds: Option<f64>,
-    /// What it did, by class and kind.
+    /// Operations, by class and kind.
     pub flows: Vec<Flow>,
 }
 
-/// A load, as far as it is told.
+/// A load, as far as it is reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToldLoad {
@@ -66,19 +66,19 @@ pub enum ToldLoad {
         /// Outstanding large I/Os, or sequential streams.
         large: u32,
     },
-    /// So many operations outstanding, always: of all processes together.
+    /// A constant number of outstanding operations, over all processes.
     Closed {
         /// Outstanding operations.
         depth: u32,
     },
-    /// So many operations asked for a second: of all processes together.
+    /// A requested rate of operations per second, over all processes.
     Open {
-        /// Operations a second.
+        /// Operations per second.
         rate: u64,
-        /// Most operations outstanding.
+        /// Maximum number of outstanding operations.
         in_flight: u32,
     },
-    /// Neither; in words.
+    /// Neither of these, in words.
     Other(String),
 }
 
@@ -91,45 +91,45 @@ pub struct Flow {
     pub kind: String,
     /// Bytes of one operation.
     pub io_bytes: Option<u32>,
-    /// Operations done.
+    /// Completed operations.
     pub done: Option<u64>,
-    /// Operations done a second.
+    /// Completed operations per second.
     pub iops: Option<f64>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Times of operations.
+    /// Latencies of the operations.
     pub latencies: Vec<ToldLatency>,
 }
 
-/// Times of operations, in nanoseconds.
+/// Latencies of operations, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToldLatency {
-    /// From where to where: `total`, `completion` (without the time to submit) or `submission` (that time alone).
+    /// The measured interval: `total`, `completion` (without the time to submit) or `submission` (only that time).
     pub of: String,
-    /// How many were timed.
+    /// Number of timed operations.
     pub count: Option<u64>,
     /// Mean.
     pub mean: Option<f64>,
-    /// Least.
+    /// Minimum.
     pub min: Option<f64>,
-    /// Greatest.
+    /// Maximum.
     pub max: Option<f64>,
     /// Standard deviation.
     pub deviation: Option<f64>,
-    /// Quantiles: the share of operations that are not slower, and the time.
+    /// Quantiles: the fraction of operations that are not slower, and the time.
     pub quantiles: Vec<(f64, f64)>,
-    /// All of them, in our buckets; where the tool's are wider, each is counted at its middle.
+    /// All latencies, in our buckets. Where the tool's buckets are wider, each is counted at its middle.
     pub histogram: Option<Histogram>,
 }
 
-/// What was counted over time.
+/// A counter over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is, such as `physical_reads_per_second` or `sda r/s`.
+    /// Its name, such as `physical_reads_per_second` or `sda r/s`.
     pub name: String,
-    /// Unit of the values, such as `/s`; empty where it is not told.
+    /// Unit of the values, such as `/s`; empty if not reported.
     pub unit: String,
-    /// In the order of time.
+    /// Samples in order of time.
     pub samples: Vec<Counted>,
 }
 
@@ -142,12 +142,12 @@ pub struct Counted {
     pub seconds: Option<f64>,
     /// Its value, in the unit of the series.
     pub value: Option<f64>,
-    /// How many were counted in that time.
+    /// Number of events counted in that time.
     pub count: Option<f64>,
 }
 
 impl Flow {
-    /// The times told of it from here to there, as in [`ToldLatency::of`].
+    /// The latencies reported for this interval, as in [`ToldLatency::of`].
     #[must_use]
     pub fn latency(&self, of: &str) -> Option<&ToldLatency> {
         self.latencies.iter().find(|latency| latency.of == of)
@@ -155,7 +155,7 @@ impl Flow {
 }
 
 impl ToldLatency {
-    /// The `share`-quantile, in nanoseconds: as told, or else from the histogram.
+    /// The `share`-quantile in nanoseconds: as reported, otherwise from the histogram.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let told = self.quantiles.iter().find(|(of, _)| (of - share).abs() < 1e-9).map(|(_, value)| *value);
@@ -164,8 +164,8 @@ impl ToldLatency {
 }
 
 impl ToldLatency {
-    /// The times of several flows that ran together, as far as they follow from those of each: quantiles only where all
-    /// have a histogram.
+    /// Combines the latencies of several flows that ran together, as far as possible. Quantiles are available only if
+    /// all flows have a histogram.
     #[must_use]
     pub fn together(of: &str, all: &[ToldLatency]) -> Self {
         let counts: Option<Vec<f64>> = all.iter().map(|one| one.count.map(|count| count as f64)).collect();
@@ -198,7 +198,7 @@ impl ToldLatency {
     }
 }
 
-/// True of a histogram that has counts which add up to a number that there is.
+/// True if the counts of the histogram have a sum in the valid range.
 #[must_use]
 pub fn is_countable(histogram: &Histogram) -> bool {
     let sum = histogram.buckets().try_fold(0u64, |sum, (.., count)| sum.checked_add(count));
@@ -206,7 +206,7 @@ pub fn is_countable(histogram: &Histogram) -> bool {
 }
 
 impl Counted {
-    /// The value: as told, or else how many were counted a second.
+    /// The value: as reported, otherwise the count per second.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let counted = || Some(self.count? / self.seconds.filter(|seconds| *seconds > 0.0)?);

@@ -1,8 +1,8 @@
-//! The journal of a run: `journal.jsonl` in the run's directory, append-only, one fact a line.
+//! The journal of a run: `journal.jsonl` in the run's directory, append-only, one fact per line.
 //!
-//! Goes in: a header, then the record of every point as it ends, each synced to disk before the next point begins.
-//! Comes out: the same, however the run ended: a last line that was cut off is dropped and said.
-//! The journal never changes a line that it has written.
+//! Input: a header, then the record of each point when it ends. Each record is synced to disk before the next point
+//! begins. Output: the same lines, however the run ended. A truncated last line is dropped and reported. The journal
+//! never changes a line that it has written.
 
 use super::{End, Imported, PointRecord};
 use crate::files::{self, Directory};
@@ -12,24 +12,24 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the journal's format. Every version ever released is read: 1 and 2 have other coordinates, and 1 has no
+/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other coordinates, and 1 has no
 /// lines of what other tools measured.
 pub const FORMAT: u32 = 3;
 
 /// File name of the journal within the run's directory.
 pub const FILE_NAME: &str = "journal.jsonl";
 
-/// Room for the header and a few points; less is a full filesystem.
+/// Minimum free space: enough for the header and a few points. With less the filesystem counts as full.
 const FREE_MIN: Bytes = Bytes(128 * KIB);
 
-/// The longest line that is read: a point of a week, in windows of a second, is about half as long.
+/// Maximum line length. A point of a week with one-second windows takes about half of it.
 const LINE_MAX: Bytes = Bytes(4 << 30);
 
-/// Windows of a point, at most: of a second, they last for 115 days. What is derived of a point takes memory for each,
-/// and a journal may say anything.
+/// Maximum number of windows per point: 115 days of one-second windows. Analysis needs memory for each window, and a
+/// journal may contain any number.
 const WINDOWS_MAX: u64 = 10_000_000;
 
-/// The first line: what was to be measured, by what, on what.
+/// The first line: the request, the program, the machine and the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of this format.
@@ -40,37 +40,37 @@ pub struct Header {
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
-    /// The target as asked for.
+    /// The target as named by the user.
     pub target: Target,
-    /// The engine that was used, and whether I/O goes through the page cache.
+    /// The engine used, and whether I/O goes through the page cache.
     pub engine: EngineChoice,
-    /// What of the engine's features the machine granted.
+    /// Engine features that the machine allowed.
     pub engine_about: String,
-    /// Every point that is planned, in order.
+    /// All planned points, in order.
     pub points: Vec<Point>,
-    /// Request and options: to make the verb's reports again, and to resume.
+    /// Request and options, used to reproduce the verb's reports and to resume.
     #[serde(rename = "plan")]
     pub invocation: Invocation,
     /// The machine.
     pub host: Host,
-    /// The target as found.
+    /// Facts found about the target.
     pub facts: TargetFacts,
-    /// What was doubtful before the first point.
+    /// Warnings and notes from before the first point.
     pub findings: Vec<Finding>,
 }
 
 impl Header {
-    /// What was asked for.
+    /// The request of the run.
     #[must_use]
     pub fn request(&self) -> &Request {
         &self.invocation.request
     }
 }
 
-/// Which engine executes the operations.
+/// The engine that executes the operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineChoice {
-    /// Its name, such as `uring`; `auto` takes the best that the machine grants.
+    /// Its name, such as `uring`; `auto` takes the best engine that the machine allows.
     pub name: String,
     /// Uses the page cache instead of direct I/O.
     pub buffered: bool,
@@ -85,29 +85,29 @@ enum Line {
     Imported(Box<Imported>),
 }
 
-/// What a journal holds below its header.
+/// A line of the journal below its header.
 enum Entry {
-    /// A point that was measured.
+    /// A measured point.
     Point(Box<PointRecord>),
-    /// What another tool measured.
+    /// A measurement of another tool.
     Imported(Box<Imported>),
 }
 
-/// A journal that was read.
+/// The contents of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What was to be measured.
+    /// The request and its surroundings.
     pub header: Header,
     /// The points that ended, in the order they ran.
     pub points: Vec<PointRecord>,
-    /// What other tools measured, in the order it was read.
+    /// Measurements of other tools, in the order they were read.
     pub imported: Vec<Imported>,
-    /// A last line was cut off and dropped: the run was killed while writing it.
+    /// True if a truncated last line was dropped: the run was killed while writing it.
     pub cut: bool,
 }
 
 impl Run {
-    /// The record to go by for each cell, in the order they ran: the last one, where a point was run again.
+    /// The valid record of each cell, in the order they ran: the last one if a point was repeated.
     #[must_use]
     pub fn latest(&self) -> Vec<PointRecord> {
         let newer = |index: usize| self.points[index + 1..].iter().map(|point| point.coordinates);
@@ -115,7 +115,7 @@ impl Run {
         self.points.iter().enumerate().filter(is_last).map(|(_, point)| point.clone()).collect()
     }
 
-    /// The cells that ran to their end.
+    /// The cells that completed.
     #[must_use]
     pub fn complete(&self) -> Vec<Coordinates> {
         let latest = self.latest().into_iter().filter(|point| point.end == End::Complete);
@@ -128,15 +128,15 @@ impl Run {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// Length of all complete lines, in bytes.
     whole: u64,
 }
 
 impl Journal {
-    /// Makes `directory` and in it a journal that begins with `header`.
+    /// Creates `directory` and in it a journal that begins with `header`.
     ///
     /// # Errors
-    /// The directory exists and is not empty, or cannot be made or written.
+    /// The directory exists and is not empty, or cannot be created or written.
     pub fn create(directory: &Path, header: &Header) -> Result<Self, Error> {
         refuse_occupied(directory)?;
         let failed = |error: std::io::Error| {
@@ -151,12 +151,12 @@ impl Journal {
         lock(&path, &file)?;
         let mut journal = Self { path, file, whole: 0 };
         journal.append(&Line::Header(Box::new(header.clone())))?;
-        // The directory's own entry for the file must be on disk too, or a power cut loses all of it.
+        // The directory entry of the file must be on disk too, otherwise a power failure loses the whole file.
         made.sync().map_err(failed)?;
         Ok(journal)
     }
 
-    /// Opens the journal of a run that was cut short, for more points; drops a last line that was cut off.
+    /// Opens the journal of an interrupted run to add more points. Drops a truncated last line.
     ///
     /// # Errors
     /// The journal cannot be read or written.
@@ -166,8 +166,8 @@ impl Journal {
         Ok((journal, Run { header, points, imported: Vec::new(), cut }))
     }
 
-    /// The same for a journal of any length: every point that is there goes to `each`, and none is kept. Answers the
-    /// header, and whether a last line was cut off.
+    /// Like [`Journal::reopen`], for a journal of any length: passes each point to `each` and stores none. Returns the
+    /// header, and whether a last line was truncated.
     ///
     /// # Errors
     /// As [`Journal::reopen`].
@@ -180,24 +180,24 @@ impl Journal {
                 "see that you may write to it, and that its filesystem is writable",
             ),
         };
-        // What is read and what is cut and added to are one open file.
+        // Read, truncate and append through the same open file.
         let file = Directory::open(directory).and_then(|directory| directory.append(FILE_NAME)).map_err(failed)?;
-        // Read once nobody else can add to it any more.
+        // Read only once no other process can append any more.
         lock(&path, &file)?;
         let Lines { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
 
-    /// Adds the record of a point and waits until it is on disk.
+    /// Appends the record of a point and waits until it is on disk.
     ///
     /// # Errors
-    /// The disk is full or gone. What was written before stays readable.
+    /// The disk is full or gone. Earlier lines stay readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
         self.append(&Line::Point(Box::new(record.clone())))
     }
 
-    /// Adds what another tool measured and waits until it is on disk.
+    /// Appends a measurement of another tool and waits until it is on disk.
     ///
     /// # Errors
     /// As [`Journal::point`].
@@ -208,7 +208,7 @@ impl Journal {
     fn append(&mut self, line: &Line) -> Result<(), Error> {
         let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
         text.push(b'\n');
-        // A file whose name is gone takes all that is written to it along when it is closed.
+        // A file without a name is deleted when it is closed, with everything written to it.
         if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
             return Err(Error::failed(
                 format!("'{}' was removed while this run was adding to it", self.path.display()),
@@ -219,7 +219,7 @@ impl Journal {
         if written.is_ok() {
             self.whole += text.len() as u64;
         } else {
-            // Half a line would damage the next one: who goes on after this error finds the journal whole.
+            // Half a line would damage the next one. A caller that continues after this error finds the journal intact.
             let _ = self.file.set_len(self.whole);
         }
         written.map_err(|error| {
@@ -232,25 +232,25 @@ impl Journal {
     }
 }
 
-/// Keeps other processes from adding to the journal for as long as `file` is open.
+/// Locks the journal against other writers while `file` is open.
 fn lock(path: &Path, file: &File) -> Result<(), Error> {
     match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::usage(
             format!("another process is still writing '{}'", path.display()),
             "let that run end, or stop it by Ctrl-C, then resume it",
         )),
-        // A filesystem without locks is no reason not to measure.
+        // Measure anyway on a filesystem without locks.
         _ => Ok(()),
     }
 }
 
-/// The journal of the run in `path`: its directory, or the journal itself.
+/// The journal file of the run in `path`, which is the run's directory or the journal itself.
 #[must_use]
 pub fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() }
 }
 
-/// True while another process adds to the journal of the run in `path`.
+/// True while another process writes to the journal of the run in `path`.
 #[must_use]
 pub fn is_being_written(path: &Path) -> bool {
     let path = file_of(path);
@@ -258,21 +258,20 @@ pub fn is_being_written(path: &Path) -> bool {
     files::open(&path).is_ok_and(|file| rustix::fs::flock(&file, shared) == Err(rustix::io::Errno::WOULDBLOCK))
 }
 
-/// Refuses a run directory that already holds something, or that nothing can be written to: before anything is
-/// measured, or a scratch file filled.
+/// Refuses a run directory that is not empty or not writable. Called before measuring or filling a scratch file.
 ///
 /// # Errors
 /// The directory exists and is not empty, is no directory, may not be written to, or its filesystem is full. Or root
-/// must not write there, because another user could exchange what is in it.
+/// must not write there, because another user could exchange its contents.
 pub fn refuse_unusable(directory: &Path) -> Result<(), Error> {
     refuse_occupied(directory)?;
     refuse_unwritable(directory)
 }
 
-/// The same, whether the directory holds something or not.
+/// Refuses a run directory that is not writable, whether it is empty or not.
 ///
 /// # Errors
-/// As [`refuse_unusable`], but for what is in the directory.
+/// As [`refuse_unusable`], except that the directory need not be empty.
 pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
         Error::usage(
@@ -311,16 +310,16 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Reads the journal of the run in `path`: its directory, or the journal itself.
+/// Reads the journal of the run in `path`, which is the run's directory or the journal itself.
 ///
 /// # Errors
-/// It is missing, unreadable, of a later format, or damaged anywhere but in its last line.
+/// It is missing, unreadable, of a later format, or damaged anywhere except in its last line.
 pub fn read(path: &Path) -> Result<Run, Error> {
     let path = file_of(path);
     parse(&path, opened(&path)?)
 }
 
-/// A journal for reading: a regular file, whoever named it.
+/// Opens a journal for reading. It must be a regular file, because users may name any path.
 fn opened(path: &Path) -> Result<BufReader<File>, Error> {
     files::open(path).map(BufReader::new).map_err(|error| unreadable(path, &error))
 }
@@ -332,7 +331,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-/// The error for a header that is whole but for its request, which this version cannot read.
+/// The error for an intact header with a request that this version cannot read.
 fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
     let line: serde_json::Value = serde_json::from_slice(line).ok()?;
     let header = line.get("header")?;
@@ -344,10 +343,10 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
     ))
 }
 
-/// The run in a journal's `text`; `path` is for messages only.
+/// Parses a journal's `text`; `path` is only for messages.
 ///
 /// # Errors
-/// The text is of a later format, or damaged anywhere but in its last line.
+/// The text is of a later format, or damaged anywhere except in its last line.
 pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     let (mut points, mut imported) = (Vec::new(), Vec::new());
     let Lines { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
@@ -357,8 +356,8 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     Ok(Run { header, points, imported, cut })
 }
 
-/// Reads the journal of the run in `path` point by point, so that a journal of any length takes no more memory than one
-/// of its lines. Answers the header, and whether a last line was cut off.
+/// Reads the journal of the run in `path` point by point, so that a journal of any length needs the memory of only one
+/// line. Returns the header, and whether a last line was truncated.
 ///
 /// # Errors
 /// As [`read`].
@@ -368,7 +367,7 @@ pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     Ok((header, cut))
 }
 
-/// Gives the points to `each`, and passes over all else.
+/// Passes the points to `each` and skips all other entries.
 fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
     |header, entry| {
         if let Entry::Point(point) = entry {
@@ -377,29 +376,29 @@ fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
     }
 }
 
-/// The header of the run in `path` alone: what it is, whatever its length.
+/// Reads only the header of the run in `path`, whatever the journal's length.
 ///
 /// # Errors
-/// As [`read`], of the first line.
+/// As [`read`], for the first line.
 pub fn header(path: &Path) -> Result<Header, Error> {
     let path = file_of(path);
     let first = read_line(&mut opened(&path)?).map_err(|error| unreadable(&path, &error))?;
     read_lines(&path, opened(&path)?.take(first.bytes), &mut |_, _| ()).map(|lines| lines.header)
 }
 
-/// Takes every point of a journal, with the header before it.
+/// Receives each point of a journal, together with the header.
 pub type Each<'a> = dyn FnMut(&Header, PointRecord) + 'a;
 
-/// A journal that was read to its end.
+/// Summary of a journal that was read to its end.
 struct Lines {
     header: Header,
-    /// Bytes of whole lines.
+    /// Length of all complete lines, in bytes.
     whole: u64,
-    /// A last line was cut off.
+    /// True if a last line was truncated.
     cut: bool,
 }
 
-/// Gives every line below the header to `each`, with the header before it.
+/// Passes every line below the header to `each`, together with the header.
 fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header, Entry)) -> Result<Lines, Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
@@ -472,20 +471,20 @@ impl Header {
     }
 }
 
-/// A line as it lies in the file.
+/// A line as it is in the file.
 #[derive(Default)]
 struct RawLine {
-    /// With the line break at its end; empty of a line that is none of ours.
+    /// Includes the line break; empty if the line cannot be from a journal.
     text: Vec<u8>,
     bytes: u64,
-    /// It has its end.
+    /// True if the line has its line break.
     is_whole: bool,
-    /// Why no line of ours can be like that.
+    /// Why the line cannot be from a journal.
     damage: Option<&'static str>,
 }
 
-/// Reads a line. Any file may be named as a journal: once a line is clear to be none of ours, its bytes are counted, up
-/// to [`LINE_MAX`], and no longer kept.
+/// Reads a line. Users may name any file as a journal: once a line cannot be from a journal, its bytes are counted up
+/// to [`LINE_MAX`], but no longer stored.
 fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
     let mut line = RawLine::default();
     let mut is_ours = true;
@@ -494,7 +493,7 @@ fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
         let end = piece.iter().position(|byte| *byte == b'\n');
         let piece = &piece[..end.map_or(piece.len(), |at| at + 1)];
         let length = piece.len();
-        // JSON spells out whatever is below a blank. A cut line may end in zeros, after a power cut.
+        // JSON escapes control characters. After a power failure, a truncated line may end in zeros.
         is_ours &= !piece.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace());
         if is_ours {
             line.text.extend_from_slice(piece);
@@ -515,7 +514,7 @@ fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
     }
 }
 
-/// A later format is named as such, instead of failing on whatever it changed first.
+/// Reports a later format as such, instead of failing on the first thing that it changed.
 fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Only {

@@ -1,7 +1,7 @@
-//! What is kept of a run: histograms, tallies by the second, coverage, the journal.
+//! Records of a run: histograms, counts per second, coverage, the journal.
 //!
-//! Goes in: the life of every operation. Comes out: [`PointRecord`]s, and the journal that holds them.
-//! This room keeps facts; it never judges and never opens a target.
+//! Input: times and outcomes of all operations. Output: [`PointRecord`]s, and the journal that contains them. This
+//! module stores facts. It never judges and never opens a target.
 
 pub mod coverage;
 pub mod histogram;

@@ -1,9 +1,9 @@
-//! What one data point left behind: for every class and kind of operation, a tally for each second.
+//! Records of one data point: counts and latencies per class, kind of operation and second.
 //!
-//! Goes in: due, start and end of every operation, from each worker's [`Recorder`]. Comes out: [`PointRecord`], which
-//! the journal keeps. An operation belongs to the second in which it was *due*, so every second keeps its own
-//! law: offered = done + failed + unserved. Totals are sums over windows and are stored nowhere.
-//! Nothing here judges, and nothing that was recorded is ever taken back.
+//! Input: due, start and end time of every operation, from each worker's [`Recorder`]. Output: [`PointRecord`], which
+//! goes into the journal. An operation belongs to the second in which it was *due*, so every second obeys its own law:
+//! offered = done + failed + unserved. Totals are sums over windows and are not stored. This module does not judge, and
+//! never removes what was recorded.
 
 use super::coverage::Coverage;
 use super::histogram::{Bins, Histogram};
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Width of a window where nothing else is said.
+/// Default width of a window.
 pub const WINDOW: Nanos = Nanos::from_secs(1);
 
-/// Latencies of one sort: the histogram, and moments that are exact.
+/// Latencies of one kind: the histogram, and exact moments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// By bucket of nanoseconds.
+    /// Counts per bucket of nanoseconds.
     pub histogram: Histogram,
-    /// Nanoseconds, summed.
+    /// Sum, in nanoseconds.
     pub sum: u64,
-    /// Squares of the nanoseconds, summed.
+    /// Sum of the squares, in square nanoseconds.
     pub sum_squares: f64,
-    /// Least, in nanoseconds; `u64::MAX` if nothing was recorded.
+    /// Minimum, in nanoseconds; `u64::MAX` if nothing was recorded.
     pub min: u64,
-    /// Greatest, in nanoseconds.
+    /// Maximum, in nanoseconds.
     pub max: u64,
 }
 
@@ -46,7 +46,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// Counts one value, late.
+    /// Adds one value that came too late for the dense window.
     fn record(&mut self, value: Nanos) {
         self.histogram.record(value.0);
         self.sum += value.0;
@@ -56,29 +56,30 @@ impl Latencies {
     }
 }
 
-/// What became of the operations of one kind that were due in one second.
+/// Results of the operations of one kind that were due in one second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// Operations that did what was asked.
+    /// Operations that succeeded.
     pub done: u64,
-    /// Operations that did not, by cause.
+    /// Operations that failed, by cause.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, u64>,
-    /// From due to end, of those that are done.
+    /// Latency from due to end, of successful operations.
     pub response: Latencies,
-    /// From start to end; none in a closed loop, where an operation is due, and starts, as the one before it ends.
+    /// Latency from start to end. `None` in a closed loop, where an operation is due and starts when the previous one
+    /// ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Latencies>,
 }
 
 impl Window {
-    /// Operations that failed, whatever the cause.
+    /// Number of failed operations, over all causes.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
 
-    /// From start to end.
+    /// Latency from start to end.
     #[must_use]
     pub fn service(&self) -> &Latencies {
         self.service.as_ref().unwrap_or(&self.response)
@@ -97,17 +98,17 @@ impl Window {
     }
 }
 
-/// One kind of operation of one class: a window for each second of the measurement, from its beginning.
+/// One kind of operation of one class: one window per second of the measurement, from its beginning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KindRecord {
     /// The kind.
     pub kind: Kind,
-    /// By second. Seconds in which nothing was due are there, empty.
+    /// One window per second. Seconds without due operations are included, empty.
     pub windows: Vec<Window>,
 }
 
 impl KindRecord {
-    /// Everything, whatever the second.
+    /// Total over all windows.
     #[must_use]
     pub fn total(&self) -> Window {
         let mut total = Window::default();
@@ -127,26 +128,27 @@ pub struct StreamRecord {
     pub loads: Vec<Load>,
     /// The pattern of each of its streams.
     pub patterns: Vec<Pattern>,
-    /// The work of a database's sessions; none for raw I/O.
+    /// Work of the database sessions; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlWork>,
-    /// By kind, those that can occur in the mix.
+    /// One record for each kind that can occur in the mix.
     pub kinds: Vec<KindRecord>,
-    /// By second: operations that were due and never started. Empty in a closed loop.
+    /// Operations per second that were due and never started. Empty in a closed loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<u64>,
-    /// How long after it was due, and had a free slot, each operation was issued: what the tool itself and its place
-    /// on the CPU added. None in a closed loop, where an operation is due as the one before it ends.
+    /// Delay of each operation from the moment it was due and had a free slot until it was issued. This is the delay
+    /// added by the tool itself and by the CPU scheduler. `None` in a closed loop, where an operation is due when the
+    /// previous one ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Latencies>,
-    /// Operations done before measuring began.
+    /// Operations completed before measuring began.
     pub warm_up_done: u64,
-    /// Which blocks were touched, warm-up included.
+    /// Blocks touched, warm-up included.
     pub coverage: Coverage,
 }
 
 impl StreamRecord {
-    /// Every kind of operation, whatever the second.
+    /// Total over all kinds of operations and all windows.
     #[must_use]
     pub fn total(&self) -> Window {
         let mut total = Window::default();
@@ -154,45 +156,45 @@ impl StreamRecord {
         total
     }
 
-    /// The windows numbered `at`, from 0, of every kind of operation.
+    /// Window number `at`, from 0, of every kind of operation.
     pub fn windows_at(&self, at: usize) -> impl Iterator<Item = &Window> {
         self.kinds.iter().filter_map(move |kind| kind.windows.get(at))
     }
 
-    /// One kind of operation, whatever the second.
+    /// Total of one kind of operation over all windows.
     #[must_use]
     pub fn total_of(&self, kind: Kind) -> Option<Window> {
         self.kinds.iter().find(|record| record.kind == kind).map(KindRecord::total)
     }
 }
 
-/// Everything that is known of one data point.
+/// The full record of one data point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointRecord {
-    /// Its place in the plan.
+    /// Its coordinates in the plan.
     pub coordinates: Coordinates,
     /// Wall-clock time of its beginning.
     pub started: String,
-    /// How long it ran before measuring began.
+    /// Duration of the warm-up.
     pub warm_up: Nanos,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub measured: Nanos,
     /// How it ended.
     pub end: End,
     /// CPU time of this process while measuring, user and system.
     pub cpu: Nanos,
-    /// CPUs that its workers could keep busy: one each, as far as there are any; 0 if that is not known.
+    /// Number of CPUs that its workers could keep busy: one per worker, up to the number of CPUs; 0 if unknown.
     #[serde(default)]
     pub cpus: u32,
     /// Width of the windows.
     #[serde(default = "Point::second")]
     pub window: Nanos,
-    /// What was asked for, to do the same again; none in journals that say it in their header.
+    /// The requested point, to repeat it; `None` in journals that have it only in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Point>>,
     /// By class.
     pub streams: Vec<StreamRecord>,
-    /// The host, before, during and after.
+    /// Counters of the host, before, during and after the point.
     pub samples: Vec<Sample>,
 }
 
@@ -202,7 +204,7 @@ pub struct PointRecord {
 pub enum End {
     /// As planned.
     Complete,
-    /// Somebody asked for the end; what there is, is right, and there is less of it.
+    /// Stopped early. The figures are valid, but there are fewer of them.
     Stopped,
     /// A session broke.
     Broken(String),
@@ -215,26 +217,26 @@ impl PointRecord {
         self.streams.iter().find(|stream| stream.name == name)
     }
 
-    /// Windows that were measured to their end.
+    /// Number of windows that were measured to their end.
     #[must_use]
     pub fn whole_windows(&self) -> usize {
         usize::try_from(self.measured.0 / self.window.0.max(1)).expect("windows of a measurement fit")
     }
 }
 
-/// When the pieces of one operation's life happened, on the point's clock.
+/// Times of one operation, on the point's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
     /// When it should have started.
     pub due: Nanos,
-    /// When it was handed to the session.
+    /// When it was submitted to the session.
     pub start: Nanos,
-    /// When its end was seen.
+    /// When its completion was seen.
     pub done: Nanos,
 }
 
-/// The seconds of one class that are over, shared by the recorders of all its workers: hundreds of them with seconds
-/// of their own would fill the memory in an hour.
+/// The completed seconds of one class, shared by the recorders of all its workers. Separate seconds for hundreds of
+/// workers would fill the memory within an hour.
 #[derive(Debug)]
 pub struct Seconds {
     width: Nanos,
@@ -249,20 +251,21 @@ impl Default for Seconds {
 }
 
 impl Seconds {
-    /// None over yet; each will be `width` wide.
+    /// Creates an empty list of windows of `width`.
     #[must_use]
     pub fn new(width: Nanos) -> Self {
         Self { width, kinds: Default::default() }
     }
 
-    /// What has been put away so far of every kind of operation together, for a look at a measurement that goes on.
-    /// The youngest windows may lack what some worker still holds.
+    /// The windows stored so far, all kinds of operations together, for a look at a running measurement. The latest
+    /// windows may lack operations that a worker still holds.
     #[must_use]
     pub fn so_far(&self) -> Vec<Window> {
         self.since(0)
     }
 
-    /// The same from window number `first` on, for who looks again and again: it copies no more than what is asked for.
+    /// Like [`Seconds::so_far`], from window number `first` on. Suits repeated calls: it copies only the requested
+    /// windows.
     #[must_use]
     pub fn since(&self, first: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
@@ -276,30 +279,30 @@ impl Seconds {
     }
 }
 
-/// One worker's tallies of one stream, written in the loop. Nothing allocates but once a second.
+/// One worker's counts for one stream, written in the main loop. Allocates only once a second.
 #[derive(Debug)]
 pub struct Recorder {
     seconds: Arc<Seconds>,
-    /// Beginning of the measurement; operations due before it are warm-up. `Nanos::MAX` until known.
+    /// Beginning of the measurement; operations due earlier are warm-up. `Nanos::MAX` until it is known.
     measure_from: Nanos,
-    /// By [`Kind::index`], those that can occur.
+    /// Indexed by [`Kind::index`]; `None` for kinds that cannot occur.
     kinds: [Option<KindRecorder>; Kind::ALL.len()],
     warm_up_done: u64,
-    /// In an open loop.
+    /// Only in an open loop.
     delay: Option<DenseLatencies>,
 }
 
 /// The dense window that is being written.
 #[derive(Debug)]
 struct KindRecorder {
-    /// Of a window.
+    /// Width of a window.
     width: Nanos,
-    /// Start and end of the dense window's second.
+    /// Start and end of the dense window.
     second: std::ops::Range<Nanos>,
     done: u64,
     failed: BTreeMap<Cause, u64>,
     response: DenseLatencies,
-    /// Kept apart from response times in an open loop only.
+    /// Separate from response times only in an open loop.
     service: Option<DenseLatencies>,
 }
 
@@ -353,7 +356,7 @@ impl KindRecorder {
         }
     }
 
-    /// Brings the dense window to the second in which `due` lies, if it lies later.
+    /// Moves the dense window forward to the second that contains `due`.
     #[cold]
     fn advance(&mut self, past: &Mutex<Vec<Window>>, from: Nanos, due: Nanos) {
         self.flush(past, from);
@@ -361,7 +364,7 @@ impl KindRecorder {
         self.second = start..start.plus(self.width);
     }
 
-    /// Moves the dense window to the sparse ones.
+    /// Merges the dense window into the sparse windows.
     fn flush(&mut self, past: &Mutex<Vec<Window>>, from: Nanos) {
         if self.second.start == Nanos::MAX {
             return;
@@ -375,7 +378,7 @@ impl KindRecorder {
         window_at(&mut lock(past), from, self.second.start, self.width).merge(&window);
     }
 
-    /// An operation of an earlier second that ended late.
+    /// Records an operation that was due in an earlier second and ended late.
     #[cold]
     fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: Times, outcome: Outcome) {
         let mut past = lock(past);
@@ -397,7 +400,7 @@ fn lock(past: &Mutex<Vec<Window>>) -> MutexGuard<'_, Vec<Window>> {
     past.lock().expect("nothing panics while it holds the seconds")
 }
 
-/// The window in which `due` lies, made if need be.
+/// The window that contains `due`; created if necessary.
 fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -> &mut Window {
     let at = usize::try_from(due.since(from).0 / width.0).expect("seconds of a measurement fit");
     if windows.len() <= at {
@@ -407,8 +410,8 @@ fn window_at(windows: &mut Vec<Window>, from: Nanos, due: Nanos, width: Nanos) -
 }
 
 impl Recorder {
-    /// A recorder for a stream that can have operations of `kinds`; `open` if they can be due before they start.
-    /// Seconds that are over go to `seconds`.
+    /// Creates a recorder for a stream with operations of `kinds`; `open` if they can be due before they start.
+    /// Completed seconds go to `seconds`.
     #[must_use]
     pub fn new(open: bool, kinds: &[Kind], seconds: Arc<Seconds>) -> Self {
         let width = seconds.width;
@@ -417,12 +420,12 @@ impl Recorder {
         Self { seconds, measure_from: Nanos::MAX, kinds, warm_up_done: 0, delay }
     }
 
-    /// Measuring begins at `from`.
+    /// Sets the beginning of the measurement to `from`.
     pub fn measure_from(&mut self, from: Nanos) {
         self.measure_from = from;
     }
 
-    /// An operation of an open loop that was due at `due` is issued, `delay` after it could have been.
+    /// Records that an operation of an open loop, due at `due`, was issued `delay` after it could have been.
     #[inline]
     pub fn issued(&mut self, due: Nanos, delay: Nanos) {
         if due >= self.measure_from
@@ -432,12 +435,12 @@ impl Recorder {
         }
     }
 
-    /// An operation is over that does not count.
+    /// Records an operation of the warm-up.
     pub fn record_warm_up(&mut self, outcome: Outcome) {
         self.warm_up_done += u64::from(outcome == Outcome::Done);
     }
 
-    /// An operation of `kind` is over.
+    /// Records a completed operation of `kind`.
     #[inline]
     pub fn record(&mut self, kind: Kind, times: Times, outcome: Outcome) {
         if times.due < self.measure_from {
@@ -465,7 +468,7 @@ impl Recorder {
         }
     }
 
-    /// Adds what this worker saw, and what the workers of its class have put away, to the record of the class.
+    /// Adds this worker's counts, and the completed seconds of its class, to the record of the class.
     pub fn pour_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
         if let Some(mut delay) = self.delay {

@@ -1,9 +1,9 @@
-//! The conductor of a soak: round after round on a timetable, each in the journal before the next one begins.
+//! Conducts a soak: runs rounds on a timetable and writes each to the journal before the next begins.
 //!
-//! It outlives what ends other runs. A session that broke ends its round, and the target is made ready anew for the
-//! next one; so it is if all operations of a round failed, or the target's path leads elsewhere by then. A target that
-//! is not there makes a round that could not be measured; a journal that cannot be written holds rounds back until it
-//! can. Nothing is kept of a round that is in the journal, so its memory does not grow.
+//! A soak survives problems that end other runs. If a session breaks, its round ends, and the target is prepared again
+//! for the next round. The same happens if all operations of a round failed, or if the target's path now leads
+//! elsewhere. If the target is missing, the round is recorded as not measured. If the journal cannot be written, rounds
+//! are held in memory until it can. A round in the journal is dropped from memory, so memory use does not grow.
 
 use super::{Bench, Event, Listen};
 use crate::clock::{self, Clock};
@@ -13,37 +13,36 @@ use crate::record::{End, PointRecord, Window};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often a wait for the next round looks whether it is to end.
+/// Poll interval for a stop request while waiting for the next round.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// A round begins late by no more than this part of the time to the next one; else it does not take place, because
-/// one that was begun in the middle would be cut short by the next.
+/// A round that would start more than `every / LATE` late is skipped: the next round would cut it short.
 const LATE: u64 = 4;
 
-/// Most rounds that wait to be written: some megabytes.
+/// Maximum number of rounds held in memory until they can be written: some megabytes.
 const HELD_MAX: usize = 100;
 
-/// A soak that is to be made, or to be gone on with.
+/// A soak to start or to resume.
 pub struct Soak<'a> {
-    /// What was asked for.
+    /// Options of the soak.
     pub request: &'a SoakRequest,
     /// When the first round was due.
     pub began: Moment,
-    /// The last round that is in the journal; 0 for none.
+    /// Last round in the journal; 0 = none.
     pub last: u32,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// Makes the target ready again.
+/// Prepares the target again.
 pub type Again<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
 
 impl Soak<'_> {
-    /// Measures the rounds that are still to come, into `journal`. `bench` is ready, unless the target is not there;
-    /// `again` makes another one for the next round.
+    /// Measures the remaining rounds into `journal`. `bench` is `None` if the target is missing; `again` makes a new
+    /// one for the next round.
     ///
     /// # Errors
-    /// So many rounds could not be written that no more can be held, or some could not at the end.
+    /// More rounds than can be held in memory could not be written, or some could not be written at the end.
     pub fn measure(
         &self,
         mut bench: Option<Bench>,
@@ -56,7 +55,7 @@ impl Soak<'_> {
         let mut held = Held::default();
         let mut number = self.last + 1;
         loop {
-            // Rounds whose time is over did not take place.
+            // Skip rounds whose time has passed.
             number = number.max(time.number_now(self));
             if number > self.request.rounds() || !time.wait_for(self.request.due(number), stop, listen) {
                 break;
@@ -76,7 +75,7 @@ impl Soak<'_> {
             if matches!(record.end, End::Broken(_)) && !time.is_virtual() {
                 bench = None;
             }
-            // A round that was ended before anything was measured is none.
+            // A round that was stopped before anything was measured is not recorded.
             if record.end != End::Stopped || record.measured > Nanos(0) {
                 listen(Event::End(&record));
                 held.put(record, journal, listen)?;
@@ -93,7 +92,7 @@ impl Soak<'_> {
         late > Nanos(self.request.every.0 / LATE)
     }
 
-    /// One round, whatever becomes of it. None if the target was ready too late for it to take place.
+    /// Runs one round, whatever happens to the target. `None` if the target was ready too late for the round.
     fn round(
         &self,
         bench: &mut Option<Bench>,
@@ -111,7 +110,7 @@ impl Soak<'_> {
             }
             let bench = bench.as_ref().expect("it was just made");
             usable = bench.facts.usable.0;
-            // Making it ready has taken its time.
+            // Preparing the target took time.
             let late = if time.is_virtual() { late } else { time.now().since(self.request.due(number)) };
             if self.is_too_late(late) {
                 return Ok(None);
@@ -129,7 +128,7 @@ impl Soak<'_> {
     }
 }
 
-/// Why a round that came to its end says nothing of the target: it is gone, or answered nothing but errors.
+/// Why a completed round says nothing about the target: the target is gone, or all operations failed.
 fn what_broke(bench: &Bench, record: &PointRecord) -> Option<String> {
     if record.end != End::Complete {
         return None;
@@ -140,7 +139,7 @@ fn what_broke(bench: &Bench, record: &PointRecord) -> Option<String> {
     bench.lost().or_else(|| (total.done == 0 && total.failures() > 0).then(all_failed))
 }
 
-/// The record of a round in which nothing could be measured.
+/// Record of a round that could not be measured.
 fn unmeasured(point: Point, why: String) -> PointRecord {
     PointRecord {
         coordinates: point.coordinates,
@@ -157,14 +156,14 @@ fn unmeasured(point: Point, why: String) -> PointRecord {
     }
 }
 
-/// Rounds that are not in the journal yet.
+/// Rounds not written to the journal yet.
 #[derive(Default)]
 struct Held {
     records: VecDeque<PointRecord>,
 }
 
 impl Held {
-    /// Writes this round, and those before it that could not be written.
+    /// Writes this round, after earlier rounds that could not be written.
     fn put(&mut self, record: PointRecord, journal: &mut Journal, listen: &mut Listen) -> Result<(), Error> {
         self.records.push_back(record);
         match self.write_all(journal) {
@@ -191,8 +190,8 @@ impl Held {
 /// Time since the soak's first round was due.
 struct Timetable {
     clock: Clock,
-    /// Of real time: the time since boot at some moment, and how long the soak had gone on by then. The clock of
-    /// measurements stands still while the machine sleeps, and days go on.
+    /// On real time: the time since boot at creation, and the age of the soak at that moment. The clock for
+    /// measurements stops while the machine sleeps, but days go on.
     then: Option<(Nanos, Nanos)>,
 }
 
@@ -200,7 +199,7 @@ impl Timetable {
     fn new(soak: &Soak, bench: Option<&Bench>) -> Self {
         let engine = bench.map(|bench| bench.engine.clock()).filter(Clock::is_virtual);
         if let Some(engine) = engine {
-            // A model's time begins with it: a soak that is gone on with finds it where the round is due.
+            // A model's time begins at zero: on resume, set it to when the next round is due.
             engine.wait_until(soak.request.due(soak.last + 1));
             return Self { clock: engine, then: None };
         }
@@ -218,12 +217,12 @@ impl Timetable {
         }
     }
 
-    /// The first round whose time is not over.
+    /// The first round whose time has not passed.
     fn number_now(&self, soak: &Soak) -> u32 {
         soak.request.number_at(self.now())
     }
 
-    /// Wall-clock time: of a model, that at which it would be so late.
+    /// Wall-clock time. For a model: the start of the soak plus the model's time.
     fn wall(&self, began: Moment) -> Moment {
         if self.is_virtual() {
             began.plus_seconds(i64::try_from(self.now().0 / 1_000_000_000).unwrap_or(i64::MAX))
@@ -232,7 +231,7 @@ impl Timetable {
         }
     }
 
-    /// Waits for a round; answers false if it is to end instead.
+    /// Waits until a round is due. Returns false if the soak is stopped first.
     fn wait_for(&self, due: Nanos, stop: &AtomicBool, listen: &mut Listen) -> bool {
         while self.now() < due && !stop.load(Ordering::Relaxed) {
             let left = due.since(self.now());

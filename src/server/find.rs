@@ -1,8 +1,8 @@
-//! A database's server programs: where they lie, which version they are, and how to get them.
+//! Finds a database's server programs, their version, and the command to install them.
 //!
-//! Goes in: a folder that the user named, or nothing. Comes out: the newest programs that are there. It runs them only
-//! to ask for their version, and as the server's user. Where Rigel is root, what others could have put into `PATH` is
-//! not taken.
+//! Input: a folder named by the user, or nothing. Output: the newest installed programs. They are run only to get their
+//! version, and as the server's user. If Rigel is root, programs in `PATH` that other users could have placed there are
+//! ignored.
 
 use super::place::Account;
 use crate::model::{Dbms, Error};
@@ -17,11 +17,11 @@ use std::process::{Command, Stdio};
 pub struct Version {
     /// `PostgreSQL`, `MariaDB` or `MySQL`.
     pub product: &'static str,
-    /// 18 of `18.4`.
+    /// Major version: 18 for `18.4`.
     pub major: u32,
-    /// 4 of `18.4`; 0 of `18beta1`.
+    /// Minor version: 4 for `18.4`; 0 for `18beta1`.
     pub minor: u32,
-    /// The number as the program gives it, without what a distribution adds: `18.4`, `10.11.14`.
+    /// The version as printed by the program, without a distribution's suffix: `18.4`, `10.11.14`.
     pub number: String,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Version {
 }
 
 impl Version {
-    /// From what `postgres --version` or `mariadbd --version` prints.
+    /// Parses the output of `postgres --version` or `mariadbd --version`.
     fn read(printed: &str) -> Option<Self> {
         let words: Vec<&str> = printed.split_whitespace().collect();
         let after = |mark: &str| words.iter().position(|word| *word == mark).and_then(|at| words.get(at + 1));
@@ -49,7 +49,7 @@ impl Version {
         Some(Self { product, major, minor, number: number.to_string() })
     }
 
-    /// The newer one is the greater one.
+    /// Key for comparing versions: a newer version has a greater key.
     fn rank(&self) -> (u32, u32) {
         (self.major, self.minor)
     }
@@ -60,12 +60,12 @@ impl Version {
 pub(super) struct Programs {
     /// The server itself.
     pub(super) server: PathBuf,
-    /// What makes its first files; none where the server does that itself.
+    /// The program that creates its first files; `None` if the server does that itself.
     pub(super) maker: Option<PathBuf>,
     pub(super) version: Version,
 }
 
-/// The newest programs, or those in `bin` if it is given.
+/// Finds the newest programs, or those in `bin` if it is given.
 pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>) -> Result<Programs, Error> {
     if let Some(bin) = bin {
         // The server will not run in the caller's directory.
@@ -90,7 +90,7 @@ pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>
     found.ok_or_else(|| missing(dbms))
 }
 
-/// What the server and the maker of its files are called; the best name first.
+/// Names of the server and of the program that creates its files; preferred names first.
 fn names(dbms: Dbms) -> &'static [(&'static str, &'static str)] {
     match dbms {
         Dbms::Postgres => &[("postgres", "initdb")],
@@ -102,10 +102,10 @@ fn programs_in(dbms: Dbms, bin: &Path, account: Option<&Account>) -> Option<Prog
     names(dbms).iter().find_map(|(server, maker)| {
         let server = bin.join(server);
         let version = version_of(&server, account)?;
-        // MariaDB keeps the server in /usr/sbin and the other in /usr/bin; a tarball has it in scripts/.
+        // MariaDB installs the server in /usr/sbin and the other program in /usr/bin; a tarball has it in scripts/.
         let beside = [Some(bin.to_path_buf()), sibling(bin, "bin"), sibling(bin, "scripts")];
         let maker = beside.into_iter().flatten().map(|folder| folder.join(maker)).find(|path| path.is_file());
-        // MySQL's server makes its files itself.
+        // MySQL's server creates its files itself.
         (maker.is_some() || version.product == "MySQL").then_some(Programs { server, maker, version })
     })
 }
@@ -121,7 +121,7 @@ fn version_of(server: &Path, account: Option<&Account>) -> Option<Version> {
     Version::read(&printed(server, "--version", account)?)
 }
 
-/// What a program prints when the server's user asks; none if it cannot.
+/// Output of a program run as the server's user; `None` if it fails.
 fn printed(program: &Path, argument: &str, account: Option<&Account>) -> Option<String> {
     let mut command = Command::new(program);
     if let Some(account) = account {
@@ -132,39 +132,39 @@ fn printed(program: &Path, argument: &str, account: Option<&Account>) -> Option<
     Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
-/// The program of this name that `PATH` leads to.
+/// Finds the program of this name in `PATH`.
 pub(super) fn on_path(name: &str) -> Option<PathBuf> {
     folders_of_path().into_iter().map(|folder| folder.join(name)).find(|path| path.is_file() && is_safe(path))
 }
 
-/// The folders of `PATH`. One that is not absolute means another one wherever the server runs.
+/// The absolute folders of `PATH`. A relative one would change with the server's current directory.
 fn folders_of_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
 }
 
-/// False where Rigel is root, and another user could have put this program there: it, or a folder that it lies in, is
-/// theirs or may be written by them. A program that is missing is safe.
+/// False if Rigel is root and another user could have placed this program: they own it or one of its folders, or may
+/// write to it. A missing program is safe.
 fn is_safe(program: &Path) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
     }
-    // Both the way that is named and the one that links lead to.
+    // Check both the given path and the path after resolving links.
     let whole = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
     let mut ways = program.ancestors().chain(whole.ancestors());
     ways.all(|path| std::fs::symlink_metadata(path).map_or(true, |facts| is_roots_alone(&facts)))
 }
 
-/// True if root alone can exchange what this is or holds.
+/// True if only root can exchange this file or the contents of this folder.
 fn is_roots_alone(facts: &Metadata) -> bool {
     let group = if facts.gid() == 0 { 0 } else { 0o020 };
     let by_others = facts.mode() & (group | 0o002) != 0;
-    // In a folder with the sticky bit nobody exchanges what is root's.
+    // In a folder with the sticky bit, others cannot exchange root's files.
     let harmless = facts.file_type().is_symlink() || facts.is_dir() && facts.mode() & 0o1000 != 0;
     facts.uid() == 0 && (!by_others || harmless)
 }
 
-/// Folders that may hold server programs.
+/// Folders that may contain server programs.
 fn places(dbms: Dbms, account: Option<&Account>) -> Vec<PathBuf> {
     let mut places = folders_of_path();
     match dbms {
@@ -207,7 +207,7 @@ fn missing(dbms: Dbms) -> Error {
     )
 }
 
-/// The one command that installs a server, by the text of /etc/os-release; none for a system not known.
+/// The command that installs a server, for the given text of /etc/os-release; `None` for unknown systems.
 fn install_command(dbms: Dbms, release: &str) -> Option<String> {
     let value = |key: &str| {
         let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));

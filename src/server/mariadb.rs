@@ -1,4 +1,4 @@
-//! `MariaDB` and `MySQL`: how their files are made, how the server is started, and asked whether it is ready.
+//! `MariaDB` and `MySQL`: arguments to create the files and to start the server, its URL, and a check that it is ready.
 
 use super::Facts;
 use super::find::Programs;
@@ -7,24 +7,24 @@ use std::path::Path;
 /// The name of the server's socket.
 pub(super) const SOCKET: &str = "socket";
 
-/// What is done before anybody can connect: one statement a line.
+/// Statements executed before anybody can connect, one per line.
 pub(super) const FIRST: &str = "create user if not exists rigel@localhost;\n\
     grant all on *.* to rigel@localhost with grant option;\n\
     create database if not exists rigel;\n";
-/// The file that holds it.
+/// File with these statements.
 pub(super) const FIRST_FILE: &str = "first.sql";
 
-/// Arguments of `mariadb-install-db`, or of a server that makes its files itself.
+/// Arguments of `mariadb-install-db`, or of a server that creates its files itself.
 pub(super) fn making(folder: &Path, programs: &Programs) -> Vec<String> {
     let data = format!("--datadir={}", data(folder));
     if programs.maker.is_none() {
         return vec!["--no-defaults".into(), "--initialize-insecure".into(), data];
     }
     let mut arguments = vec!["--no-defaults".to_string(), data];
-    // Passwordless and not bound to the name of a system user: nobody else gets into the folder.
+    // No password and not bound to a system user: only the server's user can enter the folder.
     arguments.push("--auth-root-authentication-method=normal".into());
     arguments.push("--skip-test-db".into());
-    // Unpacked somewhere, it does not find its own files.
+    // A version unpacked outside /usr does not find its own files.
     let base = programs.server.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     if base != Path::new("/usr") && base.join("share").is_dir() {
         arguments.push(format!("--basedir={}", base.display()));
@@ -39,13 +39,13 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
         // Must come first.
         "--no-defaults",
         "--skip-networking",
-        // A second protocol of MySQL, with a port of its own; MariaDB does not know it.
+        // A second protocol of MySQL, with its own port; MariaDB does not know it.
         "--loose-mysqlx=OFF",
         "--skip-log-bin",
         "--performance-schema=ON",
-        // What sessions wait for is shown only if it was switched on from the beginning.
+        // Waits of sessions are shown only if this is on from the beginning.
         "--performance-schema-consumer-events-waits-current=ON",
-        // Reads that no statement asked for would be measured, too.
+        // Reads that no statement requested would be measured too.
         "--innodb-read-ahead-threshold=0",
         "--innodb-random-read-ahead=OFF",
         "--innodb-buffer-pool-load-at-startup=OFF",
@@ -67,7 +67,7 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
     arguments
 }
 
-/// Where clients find the server.
+/// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
     format!("mysql://rigel@localhost/rigel?socket={}", super::percent(&folder.join(SOCKET).display().to_string()))
 }

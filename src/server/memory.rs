@@ -1,7 +1,7 @@
-//! A limit to the memory of a server, so that the page cache cannot hold its tables.
+//! Limits the memory of a server, so that the page cache cannot hold its tables.
 //!
-//! Goes in: processes and bytes. Comes out: a control group of Rigel's own that holds them, or why there can be none.
-//! It touches no group but its own.
+//! Input: processes and bytes. Output: a new control group that contains them, or the reason why there can be none.
+//! Existing groups are never changed.
 
 use super::process;
 use crate::model::Nanos;
@@ -10,31 +10,31 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Removing a group may take this long.
+/// Timeout for removing a group.
 const REMOVING_MOST: Nanos = Nanos::from_secs(5);
 
-/// A control group of this server; empty groups cost nothing, and it is removed with the server.
+/// The control group of a server. Empty groups cost nothing; it is removed with the server.
 #[derive(Debug)]
 pub(super) struct Group {
     directory: PathBuf,
 }
 
-/// Where groups that limit memory can be made.
+/// A control group hierarchy that can limit memory.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
-    /// Where it is mounted.
+    /// Its mount point.
     mount: PathBuf,
-    /// The group in which ours is made.
+    /// The group in which ours is created.
     parent: PathBuf,
-    /// The file that holds the limit.
+    /// The file that contains the limit.
     limit: &'static str,
 }
 
 impl Hierarchy {
-    /// From the text of /proc/mounts and /proc/self/cgroup.
+    /// Finds the hierarchy in the texts of /proc/mounts and /proc/self/cgroup.
     ///
-    /// Version 1: below our own group, so that what limits us limits the server. Version 2 allows no groups below one
-    /// that has processes: beside our own.
+    /// Version 1: our group is created below Rigel's group, so that Rigel's limits also limit the server. Version 2
+    /// allows no groups below a group with processes: ours is created beside Rigel's group.
     fn find(mounts: &str, own: &str) -> Option<Self> {
         let mounted = |kind: &str, option: &str| {
             mounts.lines().find_map(|line| {
@@ -57,12 +57,12 @@ impl Hierarchy {
 }
 
 impl Group {
-    /// Where a group of this name would be made; why not otherwise.
+    /// The path for a group of this name, or why it cannot be created.
     pub(super) fn place(name: &str) -> Result<PathBuf, String> {
         Ok(hierarchy()?.parent.join(name))
     }
 
-    /// A group at `directory` whose processes and page cache together have at most `bytes`.
+    /// Creates a group at `directory` whose processes and page cache together get at most `bytes`.
     pub(super) fn new(directory: PathBuf, bytes: u64) -> Result<Self, String> {
         let hierarchy = hierarchy()?;
         let said = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
@@ -70,7 +70,8 @@ impl Group {
         let group = Self { directory };
         let limit = group.directory.join(hierarchy.limit);
         if !limit.exists() {
-            // Below systemd it can. The group is not ours: whoever runs this machine decides what it hands on.
+            // With systemd it can be enabled. The parent group is not ours: the administrator decides which controllers
+            // it delegates.
             let handing_on = hierarchy.parent.join("cgroup.subtree_control");
             return Err(format!(
                 "the control group {} hands on no limits of memory: `echo +memory > {}` makes it do so",
@@ -82,13 +83,13 @@ impl Group {
         Ok(group)
     }
 
-    /// Moves a process here; what it starts later is born here.
+    /// Moves a process into the group; its later children start in the group.
     pub(super) fn take_in(&self, process: u32) -> Result<(), String> {
         let file = self.directory.join("cgroup.procs");
         fs::write(&file, process.to_string()).map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// True if the process is here.
+    /// True if the process is in the group.
     pub(super) fn has(&self, process: u32) -> bool {
         let text = fs::read_to_string(self.directory.join("cgroup.procs")).unwrap_or_default();
         text.lines().any(|line| line.parse() == Ok(process))
@@ -101,7 +102,7 @@ impl Drop for Group {
     }
 }
 
-/// A process that was killed leaves its group a moment after it has left /proc.
+/// Removes a group. Retries, because a killed process leaves its group a moment after it has left /proc.
 fn remove(directory: &Path) {
     process::wait_until(
         REMOVING_MOST,
@@ -110,7 +111,7 @@ fn remove(directory: &Path) {
     );
 }
 
-/// Removes a group that a killed Rigel left, if it is a group, of this name, and has no processes.
+/// Removes a group left by a killed Rigel process, if it is a control group of this name without processes.
 pub(super) fn remove_left(directory: &Path, name: &str) {
     let ours = directory.file_name().is_some_and(|last| last == name);
     if ours && hierarchy().is_ok_and(|hierarchy| directory.starts_with(hierarchy.mount)) {

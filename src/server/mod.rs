@@ -1,9 +1,9 @@
-//! A database server of Rigel's own: found, made, started, stopped, removed.
+//! A private database server: find its programs, create, start, stop and remove it.
 //!
-//! Goes in: a directory on the storage under test. Comes out: a server of the newest programs that are there, empty, on
-//! a socket only, as an unprivileged user, with a small buffer cache and reads past the page cache where it can. It
-//! goes with the value that stands for it; what a killed Rigel leaves, [`clean`] removes. No server that was there
-//! before, and no file of one, is ever touched.
+//! Input: a directory on the storage under test. Output: an empty server of the newest installed programs. It listens
+//! only on a socket, runs as an unprivileged user, has a small buffer cache and reads with direct I/O where it can. It
+//! is removed when its value is dropped; [`clean`] removes what a killed Rigel process leaves. Existing servers and
+//! their files are never touched.
 
 mod find;
 mod mariadb;
@@ -24,35 +24,35 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Making the files of a server may take this long, and so may starting it.
+/// Timeouts for creating the files of a server, and for starting it.
 const MAKING_MOST: Nanos = Nanos::from_secs(300);
 const STARTING_MOST: Nanos = Nanos::from_secs(60);
-/// A server that is told to end writes its cache first.
+/// Timeout for a shutdown: the server writes its cache first.
 const ENDING_MOST: Nanos = Nanos::from_secs(60);
-/// What a server needs beside its buffer cache, and for each session: with less, the kernel kills it.
+/// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel kills it.
 const MEMORY_BASE: u64 = 64 * MIB;
 const MEMORY_PER_SESSION: u64 = 4 * MIB;
-/// Connections beyond the sessions: for those who load, watch and sample.
+/// Connections beyond the sessions: for loading, watching and sampling.
 const MORE_CONNECTIONS: u32 = 20;
 
-/// The server that is wanted.
+/// Request for a private server.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Which system.
+    /// The DBMS.
     pub dbms: Dbms,
-    /// Where its folder is made: on the storage under test.
+    /// Where to create its folder: on the storage under test.
     pub directory: &'a Path,
-    /// The folder of its programs; none = the newest that are found.
+    /// The folder of its programs; `None` = the newest that are found.
     pub bin: Option<&'a Path>,
-    /// Bytes of its buffer cache.
+    /// Size of its buffer cache.
     pub buffer_cache: Bytes,
-    /// Sessions that will work at the same time, those that load included.
+    /// Number of concurrent sessions, including those that load.
     pub sessions: u32,
-    /// Further settings by their names in the server's manual; they have the last word.
+    /// Further settings by their names in the server's manual; they override all others.
     pub settings: &'a [(String, String)],
 }
 
-/// A private server that runs. When this value goes, it is ended and removed.
+/// A running private server. Stopped and removed on drop.
 #[derive(Debug)]
 pub struct Server {
     dbms: Dbms,
@@ -60,16 +60,16 @@ pub struct Server {
     arguments: Vec<String>,
     url: String,
     direct: bool,
-    /// What the server itself needs, of memory.
+    /// Memory that the server itself needs, in bytes.
     needs: u64,
     child: Option<Child>,
-    /// Removed after the processes in it are gone.
+    /// Dropped after the processes in it are gone.
     group: Option<Group>,
-    /// The last: nothing of the server is left by then.
+    /// Dropped last: by then nothing else of the server is left.
     place: Place,
 }
 
-/// What the arguments of a server are made of.
+/// Input for the arguments of a server.
 #[derive(Debug, Clone, Copy)]
 struct Facts<'a> {
     folder: &'a Path,
@@ -86,13 +86,13 @@ impl Facts<'_> {
 }
 
 impl Server {
-    /// Makes a server and starts it. It takes seconds, and ends early when `stop` is set.
+    /// Creates a server and starts it. This takes seconds, and ends early when `stop` is set.
     ///
-    /// Call it on a thread that lives as long as the server is wanted: where there is `setpriv`, the kernel ends the
-    /// server together with the thread that started it, so that it goes even if Rigel is killed.
+    /// Call it on a thread that lives as long as the server is needed. If `setpriv` is installed, the kernel ends the
+    /// server together with the thread that started it, so that the server ends even if Rigel is killed.
     ///
     /// # Errors
-    /// No programs are there; the directory cannot be used, or not by the server's user (nothing was made then); the
+    /// No programs are found; the directory cannot be used, or not by the server's user (then nothing was created); the
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
     pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
@@ -134,14 +134,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Where clients find it, without a password: `postgres://rigel@%2Fdata%2Frigel-sql-7/postgres` or
-    /// `mysql://rigel@localhost/rigel?socket=%2Fdata%2Frigel-sql-7%2Fsocket`. The user may do everything.
+    /// URL for clients, without a password: `postgres://rigel@%2Fdata%2Frigel-sql-7/postgres` or
+    /// `mysql://rigel@localhost/rigel?socket=%2Fdata%2Frigel-sql-7%2Fsocket`. The user has all privileges.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The process of the server; of `PostgreSQL`, the parent of all others. 0 after [`Server::kill`].
+    /// PID of the server; for `PostgreSQL`, of the parent of all others. 0 after [`Server::kill`].
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
@@ -153,7 +153,7 @@ impl Server {
         self.place.folder()
     }
 
-    /// The version of its programs, which prints as `PostgreSQL 18.4`.
+    /// The version of its programs, displayed as `PostgreSQL 18.4`.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.programs.version
@@ -165,55 +165,57 @@ impl Server {
         self.programs.server.parent().unwrap_or(Path::new("/"))
     }
 
-    /// True if it was told to read past the page cache: its version can (`PostgreSQL` 16 and later), and so can the
+    /// True if it is configured for direct I/O: its version supports it (`PostgreSQL` 16 and later), and so does the
     /// filesystem.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// Its log: what the server, and the program that made its files, printed.
+    /// Its log: output of the server, and of the program that created its files.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.place.log_path()
     }
 
-    /// All its processes.
+    /// PIDs of all its processes.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         process::processes_in(self.place.folder())
     }
 
-    /// Limits the memory of all its processes together, so that the page cache cannot keep its tables; what the cache
-    /// holds of its files is dropped. For servers that are not direct. Call it once, after loading: a limit slows
-    /// loading, and only what is read later counts against it.
+    /// Limits the memory of all its processes together, so that the page cache cannot hold its tables.
     ///
-    /// Returns the limit: `bytes` for the page cache, and what the server may need itself (its buffer cache, 64 MiB,
-    /// and 4 MiB a session). The cache can have what the server does not use: count on the limit, not on `bytes`.
+    /// Also drops the cached pages of its files. For servers without direct I/O. Call it once, after loading: a limit
+    /// slows loading, and only later reads count against it.
+    ///
+    /// Returns the limit: `bytes` for the page cache, plus what the server may need itself (its buffer cache, 64 MiB,
+    /// and 4 MiB per session). The cache can also take memory that the server does not use: rely on the limit, not on
+    /// `bytes`.
     ///
     /// # Errors
-    /// Why there is no limit: no control groups for memory, or no right to make one.
+    /// Why there is no limit: no control groups for memory, or no permission to create one.
     pub fn limit_page_cache(&mut self, bytes: Bytes) -> Result<Bytes, String> {
         if self.group.is_some() {
             return Err("its memory is limited already".into());
         }
         let limit = Bytes(self.needs.saturating_add(bytes.0));
         let directory = Group::place(&self.place.unique_name())?;
-        // Noted before it is made, so that it is found if Rigel is killed in between.
+        // Noted before it is created, so that cleanup finds it if Rigel is killed in between.
         self.place.note("group", &directory.display().to_string()).map_err(|error| error.to_string())?;
         let group = Group::new(directory, limit.0)?;
         let moved = self.move_into(&group);
-        // Even if some of them are not in it: it can be removed only after those that are.
+        // Stored even if some processes could not be moved: the group can be removed only after those in it are gone.
         self.group = Some(group);
         moved?;
         self.place.drop_cached();
         Ok(limit)
     }
 
-    /// Ends it in good order and starts it again on the same files, with an empty buffer cache.
+    /// Shuts the server down cleanly and starts it again on the same files, with an empty buffer cache.
     ///
     /// # Errors
-    /// As for [`Server::start`]; what is left then is removed when this value goes.
+    /// As for [`Server::start`]; what is left then is removed on drop.
     pub fn restart(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         self.end_processes()?;
         self.launch(stop)?;
@@ -224,10 +226,10 @@ impl Server {
         Ok(())
     }
 
-    /// Kills all its processes at once, as a crash would. Its files stay.
+    /// Kills all its processes at once, like a crash. Its files stay.
     ///
     /// # Errors
-    /// Some processes do not go.
+    /// Some processes cannot be killed.
     pub fn kill(&mut self) -> Result<(), Error> {
         let gone = process::kill_all_in(self.place.folder());
         if let Some(mut child) = self.child.take() {
@@ -237,7 +239,8 @@ impl Server {
         if gone { Ok(()) } else { Err(process::failed(&self.place, "some of its processes cannot be killed")) }
     }
 
-    /// Ends it and removes all that it had. The same happens, silently, when the value goes.
+    /// Shuts the server down and removes everything that belongs to it. Dropping the value does the same, but ignores
+    /// errors.
     ///
     /// # Errors
     /// Its processes do not end, or its folder cannot be removed.
@@ -248,7 +251,7 @@ impl Server {
     }
 
     fn launch(&mut self, stop: &AtomicBool) -> Result<(), Error> {
-        // Its data are thrown away: without Rigel nothing is worth writing.
+        // Its data are discarded anyway: without Rigel nothing is worth writing.
         let with_us = if self.dbms == Dbms::Postgres { "QUIT" } else { "KILL" };
         let program = &self.programs.server;
         let child = process::spawn(&self.place, program, &self.arguments, with_us)
@@ -282,10 +285,10 @@ impl Server {
     }
 
     fn move_into(&self, group: &Group) -> Result<(), String> {
-        // The parent first: what it starts from then on is born there.
+        // The parent first: from then on its children start in the group.
         group.take_in(self.pid())?;
         for process in self.processes() {
-            // One that has ended since is no matter.
+            // Ignore processes that have ended since.
             if let Err(why) = group.take_in(process)
                 && !group.has(process)
                 && Path::new(&format!("/proc/{process}")).exists()
@@ -298,10 +301,10 @@ impl Server {
 
     fn end_processes(&mut self) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
-            // Fast shutdown: PostgreSQL would wait for its clients on SIGTERM.
+            // Fast shutdown: on SIGTERM, PostgreSQL would wait for its clients.
             let signal = if self.dbms == Dbms::Postgres { Signal::INT } else { Signal::TERM };
             let patient = AtomicBool::new(false);
-            // Once it is waited for, its number may be another's: so it is not signalled then.
+            // Once it was waited for, its PID may belong to another process: then send no signal.
             if matches!(child.try_wait(), Ok(None)) {
                 process::signal(child.id(), signal);
             }
@@ -320,11 +323,11 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end_processes();
-        // The group and the folder go after this.
+        // The group and the folder are dropped after this.
     }
 }
 
-/// As a part of a URL: whatever is no plain letter, digit or one of `-._~` becomes `%XX`.
+/// Percent-encodes a part of a URL: everything except ASCII letters, digits and `-._~` becomes `%XX`.
 fn percent(text: &str) -> String {
     let mut safe = String::new();
     for byte in text.bytes() {

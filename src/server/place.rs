@@ -1,8 +1,8 @@
-//! The folder of a private server: whose it is, how it is told from others' folders, and what a crash leaves of it.
+//! The folder of a private server: ownership, detection among other folders, and cleanup after a crash.
 //!
-//! Goes in: a directory on the storage under test. Comes out: a folder in it, closed to all but the server's user, with
-//! a marker in it that was written before anything else. While Rigel lives it holds a lock on the marker; so whoever
-//! cleans up knows what is in use, whatever numbers processes have by then. A folder without a marker is never touched.
+//! Input: a directory on the storage under test. Output: a folder in it that only the server's user can access. Its
+//! marker file is written before anything else. Rigel holds a lock on the marker while it lives. The lock tells cleanup
+//! that the server is alive, even if its PID was reused. A folder without a marker is never touched.
 
 use super::{memory, process};
 use crate::files::Directory;
@@ -16,24 +16,24 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How the folders are called; a number follows.
+/// Name prefix of the folders; a number follows.
 const NAME: &str = "rigel-sql-";
-/// The file that says whose the folder is.
+/// File that identifies the owner of the folder.
 const MARKER: &str = "rigel-server";
 /// Its first line.
 const FORMAT: &str = "a private server of rigel, format 1";
-/// A marker has fewer bytes.
+/// Maximum size of a marker, in bytes.
 const MARKER_MOST: u64 = 4096;
 /// Output of all programs of the server.
 const LOG: &str = "log";
-/// Of a log, so much of its end is read for an error.
+/// Number of bytes read from the end of a log for an error.
 const LOG_END: u64 = 64 * 1024;
-/// The modes of the folder, and of the files in it.
+/// Mode of the folder.
 const FOLDER_MODE: Mode = Mode::RWXU;
-/// The address of a socket has 107 bytes at most, of which its name in the folder takes some.
+/// The address of a socket has 107 bytes at most, including its name in the folder.
 const SOCKET_MOST: usize = 100;
 
-/// Who a server runs as where Rigel is root; servers refuse to.
+/// The user that a server runs as if Rigel is root; servers refuse to run as root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) name: String,
@@ -41,25 +41,25 @@ pub(super) struct Account {
     pub(super) gid: u32,
 }
 
-/// A folder of a private server; removed with all that is in it when this value goes.
+/// A folder of a private server; removed with all its contents on drop.
 ///
-/// All that Rigel does in it goes by descriptors. The folder belongs to the server's user, who can put anything under
-/// any name in it, and its path may lead elsewhere by now.
+/// All access goes through file descriptors. The folder belongs to the server's user, who can put anything under any
+/// name in it, and its path may meanwhile lead elsewhere.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
     parent: Directory,
     inside: Directory,
     account: Option<Account>,
-    /// Holds the lock.
+    /// Open marker; holds the lock.
     marker: File,
     log: File,
     removed: bool,
 }
 
 impl Place {
-    /// A new folder in `directory`. `socket` is the longest name of a socket in it, and `programs` what the server's
-    /// user must be able to reach beside it.
+    /// Creates a folder in `directory`. `socket` is the longest name of a socket in it. `programs` is another path that
+    /// the server's user must be able to reach.
     pub(super) fn make(
         dbms: Dbms,
         directory: &Path,
@@ -86,7 +86,7 @@ impl Place {
         Self::furnish(dbms, folder, parent, inside, account).map_err(|error| refused(directory, &error))
     }
 
-    /// Whatever fails takes the folder with it.
+    /// Creates the contents of the folder; removes the folder on any error.
     fn furnish(
         dbms: Dbms,
         folder: PathBuf,
@@ -103,12 +103,12 @@ impl Place {
         }
     }
 
-    /// The marker and the log.
+    /// Creates the marker and the log.
     fn furnished(dbms: Dbms, inside: &Directory, account: Option<&Account>) -> io::Result<(File, File)> {
-        // It gets its name when it is whole and locked.
+        // Renamed to its final name only when it is complete and locked.
         let unready = "rigel-server.new";
         let mut marker = inside.create(unready)?;
-        // A filesystem without locks: then the number of the process must do.
+        // On a filesystem without locks, cleanup relies on the process number.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
         marker.write_all(format!("{FORMAT}\nrigel {}\ndbms {}\n", std::process::id(), dbms.name()).as_bytes())?;
         inside.rename(unready, MARKER)?;
@@ -123,7 +123,7 @@ impl Place {
         &self.folder
     }
 
-    /// None where the server runs as the user of Rigel.
+    /// `None` if the server runs as the user of Rigel.
     pub(super) fn account(&self) -> Option<&Account> {
         self.account.as_ref()
     }
@@ -136,7 +136,7 @@ impl Place {
         self.folder.join(LOG)
     }
 
-    /// The end of the log. It is read by its descriptor: under its name the server's user may have put a link.
+    /// The end of the log. Read through the descriptor, because the server's user may have put a link under its name.
     pub(super) fn log_end(&self) -> String {
         let length = self.log.metadata().map_or(0, |facts| facts.len());
         let mut bytes = vec![0; usize::try_from(length.min(LOG_END)).unwrap_or(0)];
@@ -144,17 +144,17 @@ impl Place {
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
-    /// The folder's own name, which nothing else on this machine has that Rigel makes.
+    /// The folder's own name, unique among all names that Rigel makes on this machine.
     pub(super) fn unique_name(&self) -> String {
         unique_name(&self.folder)
     }
 
-    /// Adds a line to the marker, for those who clean up.
+    /// Adds a line to the marker, for cleanup.
     pub(super) fn note(&mut self, key: &str, value: &str) -> std::io::Result<()> {
         self.marker.write_all(format!("{key} {value}\n").as_bytes())
     }
 
-    /// A file in the folder, for the server's user to read.
+    /// Writes a file into the folder, readable by the server's user.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.folder.join(name);
         let write = || {
@@ -168,7 +168,7 @@ impl Place {
         Ok(path)
     }
 
-    /// True if files here can be read past the page cache.
+    /// True if the filesystem supports direct I/O, which bypasses the page cache.
     pub(super) fn can_be_direct(&self) -> bool {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.inside, "direct", flags, Mode::RUSR | Mode::WUSR);
@@ -176,7 +176,7 @@ impl Place {
         opened.is_ok()
     }
 
-    /// Removes the folder; the processes of the server must be gone.
+    /// Removes the folder. The processes of the server must be gone.
     pub(super) fn remove(&mut self) -> Result<(), Error> {
         if self.removed {
             return Ok(());
@@ -185,10 +185,10 @@ impl Place {
         remove_all(&self.parent, &self.inside, &self.folder)
     }
 
-    /// Drops what the page cache holds of the files in the folder: what was read before a limit counts against nobody.
+    /// Drops cached pages of the files in the folder. Pages read before a memory limit was set do not count against it.
     pub(super) fn drop_cached(&self) {
         let _ = each_file(self.inside.as_fd(), &mut |file| {
-            // What is not yet on the device cannot be dropped.
+            // Pages that are not yet on the device cannot be dropped.
             let _ = rustix::fs::fsync(&file);
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         });
@@ -201,31 +201,31 @@ impl Drop for Place {
     }
 }
 
-/// A folder whose Rigel is gone.
+/// A folder left over by a dead Rigel process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The folder.
     pub folder: PathBuf,
-    /// What server is in it: `postgres` or `mysql`.
+    /// DBMS of its server: `postgres` or `mysql`.
     pub dbms: String,
-    /// The process that made it, and that is gone.
+    /// PID of the Rigel process that made it; the process is gone.
     pub rigel: u32,
-    /// What its files take of the storage.
+    /// Storage space of its files.
     pub bytes: Bytes,
-    /// Processes of the server that still run.
+    /// Server processes that still run.
     pub running: Vec<u32>,
 }
 
-/// What [`clean`] did.
+/// Result of [`clean`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// One sentence for each folder that was removed.
+    /// One sentence for each removed folder.
     pub removed: Vec<String>,
-    /// One sentence for each that was left, with the reason.
+    /// One sentence for each folder that was kept, with the reason.
     pub kept: Vec<String>,
 }
 
-/// Private servers in `directory` whose Rigel is gone: what [`clean`] would remove.
+/// Lists private servers in `directory` whose Rigel process is gone: those that [`clean`] would remove.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -235,11 +235,11 @@ pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
     Ok(looks.filter_map(|look| if let Look::Left(left, ..) = look { Some(left) } else { None }).collect())
 }
 
-/// Ends and removes the private servers in `directory` whose Rigel is gone. A folder without Rigel's marker, and one
-/// whose Rigel is alive, is left as it is.
+/// Stops and removes the private servers in `directory` whose Rigel process is gone. Keeps folders without Rigel's
+/// marker, and folders whose Rigel process is alive.
 ///
 /// # Errors
-/// The directory cannot be read, or a server that is left cannot be ended or removed.
+/// The directory cannot be read, or a leftover server cannot be stopped or removed.
 pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
     let (parent, names) = folders(directory)?;
@@ -247,7 +247,7 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
         match look(&parent, &name, &folder) {
             Look::NotOurs => {}
             Look::Kept(why) => cleaned.kept.push(format!("{}: {why}", folder.display())),
-            // The lock is held until the folder is gone, so that nobody else cleans at the same time.
+            // Hold the lock until the folder is gone, so that nobody else cleans at the same time.
             Look::Left(left, marker, inside, _lock) => {
                 if !process::kill_all_in(&folder) {
                     return Err(Error::failed(
@@ -270,18 +270,18 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
     Ok(cleaned)
 }
 
-/// What a folder with a fitting name is.
+/// Classification of a folder with a matching name.
 enum Look {
-    /// No marker of ours.
+    /// Has no marker of ours.
     NotOurs,
-    /// Of ours, and not to be removed.
+    /// Ours, but must be kept.
     Kept(String),
-    /// The lock is ours now.
+    /// A leftover. The `File` holds the lock, which is ours now.
     Left(Leftover, Marker, OwnedFd, File),
 }
 
-/// Opens something in a directory for reading, and nothing that it is a link to; what others put there makes nobody
-/// wait.
+/// Opens an entry of a directory for reading. Does not follow links, and does not block on special files that others
+/// put there.
 fn open_in(directory: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let always = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, always | flags, Mode::empty())
@@ -302,14 +302,15 @@ fn look(parent: &OwnedFd, name: &str, folder: &Path) -> Look {
     let mut text = String::new();
     let marker = (&file).take(MARKER_MOST).read_to_string(&mut text).ok().and_then(|_| Marker::read(&text));
     let Some(marker) = marker else { return Look::NotOurs };
-    // Rigel makes the marker as who it runs as; whoever else made this one wants something else to be removed.
+    // Rigel makes the marker as its own user. If another user made this marker, they may want us to remove something
+    // else.
     if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
         return Look::Kept(format!("its marker was made by the user of number {}: clean as that user", facts.uid()));
     }
     let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
         Err(rustix::io::Errno::WOULDBLOCK) => true,
-        // No locks here: the process of this number may be another one by now, but is more likely ours.
+        // No locks on this filesystem: the process with this number may be another one, but is more likely ours.
         Err(_) => Path::new(&format!("/proc/{}", marker.rigel)).exists(),
     };
     if in_use {
@@ -331,7 +332,7 @@ pub fn is_marker(text: &str) -> bool {
     Marker::read(text).is_some()
 }
 
-/// What a marker says.
+/// Contents of a marker.
 #[derive(Debug, PartialEq, Eq)]
 struct Marker {
     rigel: u32,
@@ -359,7 +360,7 @@ impl Marker {
     }
 }
 
-/// The directory, and what has a fitting name in it, with its whole path.
+/// Opens the directory, and lists its entries with a matching name, each with its full path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
     let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "name a directory");
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
@@ -371,12 +372,12 @@ fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error>
     Ok((parent, names.into_iter().map(|name| (name.clone(), whole.join(&name))).collect()))
 }
 
-/// The entries of a directory, which may be open as a handle alone.
+/// Lists a directory, which may be open only as a handle.
 fn listed(directory: impl AsFd) -> io::Result<Dir> {
     Ok(Dir::new(open_in(directory, ".", OFlags::DIRECTORY)?)?)
 }
 
-/// Names in a directory that are UTF-8.
+/// UTF-8 names in a directory.
 fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     let entries = listed(directory)?.flatten();
     let mut names: Vec<String> =
@@ -385,7 +386,7 @@ fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Has `act` on every regular file below a directory. No link is followed, in whoever's directories they are.
+/// Calls `act` on every regular file below a directory. Follows no link, whoever owns the directories.
 fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<()> {
     for name in names_in(&directory)? {
         let Ok(opened) = open_in(&directory, name.as_str(), OFlags::empty()) else { continue };
@@ -399,7 +400,7 @@ fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<(
     Ok(())
 }
 
-/// What the files below a directory take of the storage.
+/// Storage space of the files below a directory.
 fn bytes_of(directory: impl AsFd) -> Bytes {
     let mut blocks = 0;
     let _ = each_file(directory, &mut |file| {
@@ -408,7 +409,7 @@ fn bytes_of(directory: impl AsFd) -> Bytes {
     Bytes(blocks * 512)
 }
 
-/// Removes the folder `inside`, which lies in `parent` and was made as `folder`, with all that is in it.
+/// Removes the folder `inside` with all its contents. It is in `parent` and was made as `folder`.
 fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
     let name = folder.file_name().unwrap_or_default();
     let removed = empty(inside).and_then(|()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
@@ -423,7 +424,7 @@ fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(),
     })
 }
 
-/// Removes all that is in a directory.
+/// Removes all entries of a directory.
 fn empty(directory: impl AsFd) -> io::Result<()> {
     for entry in listed(&directory)? {
         let entry = entry?;
@@ -470,7 +471,7 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who the server runs as; none where Rigel is not root, and it runs as the same user.
+/// The user that the server runs as; `None` if Rigel is not root, so that the server runs as the same user.
 pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -491,11 +492,11 @@ fn account_in(users: &str, name: &str) -> Option<Account> {
         users.lines().map(|line| line.split(':').collect()).find(|line: &Vec<_>| line[0] == name)?;
     let number = |at: usize| fields.get(at)?.parse().ok();
     let account = Account { name: name.to_string(), uid: number(2)?, gid: number(3)? };
-    // A user of this name that is root in disguise does not help.
+    // A user of this name with UID 0 does not help.
     (account.uid != 0).then_some(account)
 }
 
-/// Every folder on the way to `path`, itself included, lets the user through.
+/// Checks that the user can traverse every folder on the way to `path`, `path` itself included.
 fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
     for folder in path.ancestors() {
         let closed = std::fs::metadata(folder).is_ok_and(|facts| !lets_through(&facts, account));
@@ -563,7 +564,7 @@ mod tests {
         dead.removed = true;
         let dead_folder = dead.folder().to_path_buf();
         drop(dead);
-        // Of the right name, and not of ours.
+        // Matching names that are not ours.
         for (name, marker) in
             [("rigel-sql-3", None), ("rigel-sql-4", Some("rigel 1\ndbms postgres\n")), ("rigel-sql-x", None)]
         {
@@ -596,7 +597,7 @@ mod tests {
         let parent = Directory::open(&place.0).unwrap();
         let inside = parent.make_inside("rigel-sql-1", FOLDER_MODE).unwrap();
         let folder = place.0.join("rigel-sql-1");
-        // What somebody who may write to the directory can do at any moment.
+        // What anybody who may write to the directory can do at any time.
         std::fs::rename(&folder, place.0.join("away")).unwrap();
         std::os::unix::fs::symlink(&victim, &folder).unwrap();
         let before = std::fs::metadata(&victim).unwrap();
@@ -647,7 +648,7 @@ mod tests {
             std::fs::create_dir(&folder).unwrap();
             folder
         };
-        // Valid as far as it is ever read.
+        // Valid within the part that is read.
         let long = folder(1);
         std::fs::write(long.join(MARKER), format!("{text}{}", "x".repeat(5000))).unwrap();
         std::fs::create_dir(folder(2).join(MARKER)).unwrap();

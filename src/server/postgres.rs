@@ -1,14 +1,14 @@
-//! `PostgreSQL`: how its files are made, how it is started, asked whether it is ready, and ended.
+//! `PostgreSQL`: arguments to create its files and to start it, its URL, and a check that it is ready.
 
 use super::Facts;
 use std::path::Path;
 
-/// The longest name of a socket of the server; its lock file has no address.
+/// The longest socket name of the server. Its lock file has a longer name but is no socket.
 pub(super) const SOCKET: &str = ".s.PGSQL.5432";
 
 /// Arguments of `initdb`.
 pub(super) fn making(folder: &Path) -> Vec<String> {
-    // What is to be measured is written later. `trust`: nobody else gets into the folder.
+    // Measured data are written later, so no sync. `trust`: only the server's user can enter the folder.
     let fixed = ["--username=rigel", "--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync"];
     let mut arguments: Vec<String> = fixed.map(String::from).into();
     arguments.push(format!("--pgdata={}", data(folder)));
@@ -23,20 +23,20 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
         // Readers pin pages of small caches only briefly; no other process shares the machine's huge pages with a test.
         ("huge_pages", "off"),
         ("track_io_timing", "on"),
-        // What nobody asked for would be measured, too.
+        // Background work that nobody requested would be measured too.
         ("autovacuum", "off"),
         ("jit", "off"),
-        // No standby: no more log than crash safety needs.
+        // No standby: write no more WAL than crash safety needs.
         ("wal_level", "minimal"),
         ("max_wal_senders", "0"),
-        // A checkpoint comes when so much log was written, and not by the clock in the middle of a short run. The log
-        // needs this much room in the directory at most.
+        // Checkpoint by WAL volume, not by time in the middle of a short run. The WAL needs at most about this much
+        // space in the directory.
         ("max_wal_size", "4GB"),
         ("checkpoint_timeout", "1h"),
     ]
     .map(|(name, value)| (name.to_string(), value.to_string()))
     .into();
-    // The list is split at commas, unless a name is in quotes.
+    // PostgreSQL splits the list at commas, unless a name is in quotes.
     let directory = format!("\"{}\"", facts.folder.display().to_string().replace('"', "\"\""));
     settings.push(("unix_socket_directories".into(), directory));
     settings.push(("shared_buffers".into(), format!("{}kB", facts.buffer_cache.0 / 1024)));
@@ -53,12 +53,12 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
     arguments
 }
 
-/// True if this version can read past the page cache.
+/// True if this version supports direct I/O.
 pub(super) fn can_be_direct(major: u32) -> bool {
     major >= 16
 }
 
-/// Where clients find the server.
+/// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
     format!("postgres://rigel@{}/postgres", super::percent(&folder.display().to_string()))
 }

@@ -1,7 +1,7 @@
-//! A server's programs as processes: started as somebody else, watched, ended.
+//! Processes of a server: started as another user, watched, ended.
 //!
-//! Goes in: a program and its arguments. Comes out: a child in a process group of its own, so that Ctrl-C at the
-//! terminal reaches Rigel alone, which then ends the server in good order.
+//! Input: a program and its arguments. Output: a child in its own process group. So Ctrl-C at the terminal reaches only
+//! Rigel, which then shuts the server down cleanly.
 
 use super::find;
 use super::place::Place;
@@ -15,15 +15,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often something is looked at that is waited for.
+/// Poll interval of [`wait_until`].
 const LOOK: Nanos = Nanos::from_millis(20);
-/// Lines of a log that an error shows.
+/// Number of log lines in an error message.
 const LINES: usize = 12;
 
 /// Starts a program in the server's folder, as the server's user, with its output in the server's log.
 ///
-/// `with_us` names the signal that the kernel sends it when Rigel is killed; it is not sent where `setpriv` is missing.
-/// To the kernel, Rigel is the thread that calls this.
+/// `with_us` is the signal that the kernel sends to the program when Rigel is killed; it is not sent if `setpriv` is
+/// missing. For the kernel, Rigel is the thread that calls this function.
 pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
     let mut command = if let Some(setpriv) = find::on_path("setpriv") {
         let mut command = Command::new(setpriv);
@@ -33,7 +33,7 @@ pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us
         Command::new(program)
     };
     let path = std::env::var("PATH").unwrap_or_default();
-    // What the user has set for servers of his own (PGDATA, MYSQL_HOME) is not for this one.
+    // Variables that the user has set for other servers (PGDATA, MYSQL_HOME) must not affect this one.
     command.env_clear().env("PATH", format!("{path}:/usr/local/bin:/usr/bin:/bin")).env("LC_ALL", "C");
     if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
         command.env("LD_LIBRARY_PATH", libraries);
@@ -46,7 +46,7 @@ pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).spawn()
 }
 
-/// Waits until `done` says so, for at most `most`; false where it never did, or `stop` was set.
+/// Polls until `done` returns true, for at most `most`. Returns false on timeout or if `stop` was set.
 pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() -> bool) -> bool {
     let clock = Clock::real();
     while !done() {
@@ -58,7 +58,7 @@ pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() 
     true
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end, with a timeout.
 pub(super) fn run(
     place: &Place,
     program: &Path,
@@ -85,14 +85,14 @@ pub(super) fn run(
     if status.success() { Ok(()) } else { Err(failed(place, &format!("{name} failed: {status}"))) }
 }
 
-/// What could not be done to the server, with the end of its log.
+/// The error for a failed action on the server, with the end of its log.
 pub(super) fn failed(place: &Place, what: &str) -> Error {
     let said = tail(&place.log_end());
     let said = if said.is_empty() { " (its log is empty)".to_string() } else { format!("; its log ends:\n{said}") };
     Error::failed(format!("the private server in {}: {what}{said}", place.folder().display()), "")
 }
 
-/// The program is there and does not start.
+/// The error for a program that exists but does not start.
 pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
     Error::failed(
         format!("{} cannot be started: {error}", program.display()),
@@ -100,7 +100,7 @@ pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
     )
 }
 
-/// The stop flag was set before there was a server.
+/// The error if the stop flag was set before the server was ready.
 pub(super) fn stopped() -> Error {
     Error::failed("stopped while the private server was being made; it is removed", "")
 }
@@ -111,18 +111,18 @@ fn tail(text: &str) -> String {
     lines[from..].iter().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
 }
 
-/// Sends a signal; a process that is gone already is no matter.
+/// Sends a signal. Ignores processes that are gone.
 pub(super) fn signal(process: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Programs of a server, as the kernel names their processes.
+/// Programs of a server, by their process names in the kernel.
 const SERVERS: [&str; 6] = ["postgres", "initdb", "mariadbd", "mysqld", "mariadb-install", "mysql_install_d"];
 
-/// Processes of a server whose current directory lies in `folder`: a server's own and all that it started. So none is
-/// hit that merely has the number of one that is gone.
+/// PIDs of the server processes whose current directory is inside `folder`: the server and its children. So a reused
+/// PID is never hit.
 pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -136,7 +136,7 @@ pub(super) fn processes_in(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Kills all processes of the server in `folder`, and waits until they are gone; false if some are not.
+/// Kills all processes of the server in `folder` and waits until they are gone. Returns false if some remain.
 pub(super) fn kill_all_in(folder: &Path) -> bool {
     wait_until(Nanos::from_secs(20), &AtomicBool::new(false), || {
         let left = processes_in(folder);

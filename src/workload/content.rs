@@ -1,7 +1,7 @@
-//! The bytes that writes carry: data that neither deduplicates nor compresses.
+//! Content of writes: data that neither deduplicate nor compress.
 //!
-//! Goes in: a buffer. Comes out: the same buffer full of random bytes, every 512 of them unlike any other.
-//! A device that compresses or deduplicates would otherwise be measured doing less than it does for a database.
+//! Input: a buffer. Output: the same buffer full of random bytes, with every block of 512 unique. Otherwise a device
+//! that compresses or deduplicates would do less work than for a database.
 
 use super::rng::Rng;
 
@@ -15,8 +15,8 @@ pub fn fill(buffer: &mut [u8], rng: &mut Rng) {
     }
 }
 
-/// Makes every sector of a buffer that holds random bytes unlike what was written from it before:
-/// `serial` must differ for every write of a run. Cheap enough for the loop: 8 bytes in 512.
+/// Makes every sector of a buffer of random bytes different from all earlier writes of the buffer. `serial` must differ
+/// for every write of a run. Cheap enough for the main loop: 8 bytes in 512.
 #[inline]
 pub fn stamp(buffer: &mut [u8], serial: u64) {
     // An odd factor spreads the serial over all 64 bits, so the stamps do not compress either.

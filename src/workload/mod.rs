@@ -1,8 +1,7 @@
-//! Which operation comes next: pure and seeded.
+//! Generates operations: pure and seeded.
 //!
-//! Goes in: a mix, a pattern, an extent and a seed. Comes out: [`Op`](crate::model::Op)s, and the bytes that
-//! writes carry.
-//! The same seed gives the same operations for ever. This room knows nothing of time or of targets.
+//! Input: a mix, a pattern, an extent and a seed. Output: [`Op`](crate::model::Op)s, and the content of writes. The
+//! same seed always gives the same operations. This module does not know time or targets.
 
 pub mod content;
 mod ops;

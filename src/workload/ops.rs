@@ -11,19 +11,19 @@ use crate::model::{Kind, Nanos, Op, Pattern, Ratio, Stream};
 pub struct Ops {
     rng: Rng,
     positions: Positions,
-    /// A draw below this is a write: the share of writes in 2^32 parts.
+    /// A draw below this is a write: the fraction of writes, times 2^32.
     write_below: u64,
     write_kind: Kind,
     extent: u64,
     length: u32,
-    /// Of a database's session.
+    /// Only for a database session.
     session: Option<Box<SessionOps>>,
 }
 
 #[derive(Debug, Clone)]
 enum Positions {
     Uniform,
-    /// As the session says, the kind too.
+    /// The session decides the position and the kind.
     Session,
     Sequential {
         next: u64,
@@ -33,32 +33,33 @@ enum Positions {
         scatter: Permutation,
     },
     Hotspot {
-        /// A draw below this goes to the hot part: its share in 2^32 parts.
+        /// A draw below this goes to the hot part: its fraction of operations, times 2^32.
         hot_below: u64,
-        /// Blocks of the hot part.
+        /// Blocks in the hot part.
         hot: u64,
     },
     Permutation {
         order: Permutation,
-        /// Place in the order at which the stream begins.
+        /// Index in the order at which the stream begins.
         start: u64,
-        /// Places from there to this worker's next operation, to its first one, and from one to the next.
+        /// Offsets from there to this worker's next operation and to its first one, and the distance between two of its
+        /// operations.
         next: u64,
         first: u64,
         stride: u64,
     },
 }
 
-/// Which worker of which stream draws the operations.
+/// The worker and stream that draw the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Number of the stream in its point.
+    /// Index of the stream in its point.
     pub stream: u32,
-    /// Number of the worker in its point.
+    /// Index of the worker in its point.
     pub worker: u32,
-    /// How many of the workers that have a part in the stream come before this one.
+    /// Number of earlier workers that serve the stream too.
     pub turn: u64,
-    /// How many have a part in it.
+    /// Number of workers that serve the stream.
     pub workers: u64,
 }
 
@@ -68,10 +69,10 @@ impl Share {
 }
 
 impl Ops {
-    /// The operations of `stream` over `extent` blocks of its length that belong to `share`.
+    /// The operations of `stream` that belong to `share`, over `extent` blocks of the stream's length.
     ///
     /// # Panics
-    /// If `extent` is 0: a volume without room for one operation is refused before.
+    /// If `extent` is 0: callers refuse a volume that is too small for one operation.
     #[must_use]
     pub fn new(stream: &Stream, extent: u64, seed: u64, share: Share) -> Self {
         assert!(extent > 0, "a volume must hold at least one operation");
@@ -86,11 +87,11 @@ impl Ops {
                 let most = if share == Ratio::ONE { extent } else { extent - 1 };
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the extent")]
                 let hot = (space.get() * extent as f64).round() as u64;
-                // A single block is all hot.
+                // A single block is always hot.
                 Positions::Hotspot { hot_below: parts(share), hot: hot.clamp(1, most.max(1)) }
             }
             Pattern::Permutation { start } => {
-                // Where there are more workers than blocks, those left over begin again.
+                // If there are more workers than blocks, the remaining workers start again at the beginning.
                 let first = share.turn % extent;
                 let stride = share.workers.max(1);
                 Positions::Permutation { order: permutation(), start: start % extent, next: first, first, stride }
@@ -108,7 +109,7 @@ impl Ops {
         }
     }
 
-    /// How long the session pauses before the operation just made.
+    /// Pause (think time) of the session before the operation just made.
     #[inline]
     pub fn pause(&mut self) -> Nanos {
         self.session.as_ref().map_or(Nanos(0), |session| session.pause(&mut self.rng))
@@ -138,8 +139,8 @@ impl Ops {
         Op { position, length: self.length, kind }
     }
 
-    /// The next position of the other patterns. Apart, so that the two above stay short: with all of it in one function
-    /// a uniform operation takes 12 ns to make instead of 4.
+    /// The next position of the other patterns. A separate function, so that the caller stays short: with all patterns
+    /// in one function, making a uniform operation takes 12 ns instead of 4.
     #[inline(never)]
     fn next_elsewhere(&mut self) -> u64 {
         match &mut self.positions {
@@ -163,7 +164,7 @@ impl Ops {
     }
 }
 
-/// A share in 2^32 parts.
+/// A fraction, times 2^32.
 fn parts(share: Ratio) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a ratio is between 0 and 1")]
     let parts = (share.get() * 2f64.powi(32)).round() as u64;
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(first(&one), first(&other));
         let mut popular: Vec<u64> = one.iter().take(50).map(|(_, position)| *position).collect();
         popular.sort_unstable();
-        // Fifty draws from 100,000: a pair of neighbours is expected once in 40 such tests, three of them hardly ever.
+        // Fifty draws from 100,000: one pair of neighbours is expected in 40 such tests, three of them hardly ever.
         assert!(popular.windows(2).filter(|pair| pair[1] - pair[0] < 2).count() < 3, "{popular:?}");
         assert!(popular[0] < 20_000 && popular[49] > 80_000, "{popular:?}");
     }
@@ -287,7 +288,7 @@ mod tests {
             for turn in 0..workers {
                 let share = Share { stream: 1, worker: u32::try_from(turn).unwrap(), turn, workers };
                 let mut ops = Ops::new(&stream(Pattern::Permutation { start }, 0.0), extent, seed, share);
-                // Fixed work is cut in the same way.
+                // Fixed work is divided in the same way.
                 for _ in 0..extent / workers + u64::from(turn < extent % workers) {
                     visits[usize::try_from(ops.next_op().position).unwrap()] += 1;
                 }

@@ -1,36 +1,36 @@
-//! A pseudo-random order of the numbers below an extent, without a table.
+//! A pseudo-random permutation of the numbers below an extent, without a table.
 //!
-//! Goes in: an extent, a key, a number below the extent. Comes out: another number below the extent, a different one
-//! for each. The same key gives the same order for ever.
+//! Input: an extent, a key, and a number below the extent. Output: a number below the extent, different for each input.
+//! The same key always gives the same order.
 
 use super::rng::Rng;
 
-/// Rounds, two for each half: with four, one half's choice of the other looks random (Luby and Rackoff 1988).
+/// Number of rounds, two for each half: with four, the result looks random (Luby and Rackoff 1988).
 const ROUNDS: usize = 4;
 
-/// A one-to-one map of `0..extent` to itself: a Feistel network over a few more numbers than the extent has, walked
-/// until it comes out below the extent (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+/// A permutation of `0..extent`: a Feistel network over slightly more numbers than the extent, repeated until the
+/// result is below the extent (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
 ///
-/// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(extent)` numbers
-/// too many, and hardly ever is a second step needed.
+/// The lower half is a power of two, the upper half just large enough. So there are fewer than `sqrt(extent)` excess
+/// numbers, and a second pass is hardly ever necessary.
 #[derive(Debug, Clone)]
 pub struct Permutation {
     keys: [u64; ROUNDS],
     extent: u64,
-    /// Bits of the lower half.
+    /// Number of bits of the lower half.
     low_bits: u32,
     low_mask: u64,
-    /// Values of the upper half, at most 2^32.
+    /// Number of values of the upper half, at most 2^32.
     highs: u64,
 }
 
 impl Permutation {
-    /// The order of the numbers below `extent` that belongs to `key`; `extent` must not be 0.
+    /// The permutation of the numbers below `extent` for `key`; `extent` must not be 0.
     #[must_use]
     pub fn new(extent: u64, key: u64) -> Self {
         let bits = u64::BITS - (extent - 1).leading_zeros();
         let low_bits = bits / 2;
-        // Of streams that share a seed no generator has this number: theirs are small.
+        // No stream with the same seed uses this generator number: stream numbers are small.
         let mut rng = Rng::new(key, u64::MAX);
         Self {
             keys: std::array::from_fn(|_| rng.bits()),
@@ -41,7 +41,7 @@ impl Permutation {
         }
     }
 
-    /// Where `number`, which must be below the extent, comes to stand.
+    /// The position of `number`, which must be below the extent.
     #[inline]
     #[must_use]
     pub fn of(&self, number: u64) -> u64 {
@@ -54,12 +54,12 @@ impl Permutation {
         }
     }
 
-    /// One pass through the network. A round changes one half by what the other one is, so it can be undone.
+    /// One pass through the network. Each round changes one half as a function of the other, so it is reversible.
     #[inline]
     fn step(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
         for pair in self.keys.chunks_exact(2) {
-            // A number below `highs`, as in `Rng::below`. The half that changes from number to number speaks first.
+            // A number below `highs`, as in `Rng::below`. The half that changes from number to number comes first.
             high += (mix(low, pair[0]) * self.highs) >> 32;
             high -= if high >= self.highs { self.highs } else { 0 };
             low ^= mix(high, pair[1]) & self.low_mask;
@@ -68,7 +68,7 @@ impl Permutation {
     }
 }
 
-/// A half and a key, well mixed, in the upper 32 bits.
+/// Mixes a half and a key, into the upper 32 bits of the product.
 #[inline]
 fn mix(half: u64, key: u64) -> u64 {
     let product = (half ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -111,7 +111,7 @@ mod tests {
             // Chi-square with 9 degrees of freedom: above 33.7 once in ten thousand.
             let chi_square: f64 = tenths.iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
             assert!(chi_square < 33.7, "{tenths:?}");
-            // How far the order goes from one number to the next: as wide as chance, each distance seldom.
+            // Distances between successive numbers: as wide as by chance, and each distance rare.
             let mut steps: Vec<u64> = positions.windows(2).map(|pair| (pair[1] + EXTENT - pair[0]) % EXTENT).collect();
             steps.sort_unstable();
             steps.dedup();

@@ -1,14 +1,14 @@
 //! Random numbers: xoshiro256++ of Blackman and Vigna, seeded by splitmix64.
 //!
-//! Goes in: a seed. Comes out: 64 random bits at a time. Ours, because the sequence is part of a run's record:
-//! a seed in a journal must give the same operations in every later version. Not for secrets.
+//! Input: a seed. Output: 64 random bits at a time. Our own implementation, because the sequence is part of a run's
+//! record: a seed in a journal must give the same operations in every later version. Not for secrets.
 
-/// A generator. The same seed gives the same numbers for ever.
+/// A generator. The same seed always gives the same numbers.
 #[derive(Debug, Clone)]
 pub struct Rng([u64; 4]);
 
 impl Rng {
-    /// A generator for `seed`; `stream` tells apart generators that share a seed.
+    /// Creates a generator for `seed`; `stream` distinguishes generators with the same seed.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95);
@@ -36,11 +36,11 @@ impl Rng {
         result
     }
 
-    /// A number in `0..end`, each equally likely to within `end` / 2^64. `end` must not be 0.
+    /// A number in `0..end`, uniform to within `end` / 2^64. `end` must not be 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        // The high half of a 128-bit product (Lemire 2019), without his rejection step:
-        // for a volume of 2^40 blocks the bias is one part in 16 million.
+        // The high half of a 128-bit product (Lemire 2019), without his rejection step: for a volume of 2^40 blocks the
+        // bias is one part in 16 million.
         #[allow(clippy::cast_possible_truncation, reason = "the high half fits")]
         let high = ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64;
         high
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn the_sequence_of_a_seed_never_changes() {
-        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost
-        // their meaning.
+        // From the authors' C program, state seeded by splitmix64(42): if this fails, old seeds have lost their
+        // meaning.
         let mut rng = Rng::new(42, 0);
         let first: Vec<u64> = (0..3).map(|_| rng.bits()).collect();
         assert_eq!(first, [15_021_278_609_987_233_951, 5_881_210_131_331_364_753, 18_149_643_915_985_481_100]);
@@ -77,7 +77,7 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         let mut seen = [0u32; 10];
         (0..100_000).for_each(|_| seen[usize::try_from(rng.below(10)).unwrap()] += 1);
-        // Standard deviation of each count is 95: five of them.
+        // The standard deviation of each count is 95: allow five of them.
         assert!(seen.iter().all(|count| count.abs_diff(10_000) < 475), "{seen:?}");
     }
 

@@ -1,19 +1,19 @@
-//! The operations of one session of a database: the SLOB method's mix and positions.
+//! The operations of one database session: the SLOB method's mix and positions.
 //!
-//! Shares are dealt like cards, not drawn: after each deck a session has done exactly its share, in an order that
-//! nobody can foresee. What comes every so manieth time is counted.
+//! Fractions are dealt from a shuffled deck, not drawn independently: after each deck a session has done exactly its
+//! fraction, in an unpredictable order. Anything that happens on every n-th operation is counted.
 
 use super::rng::Rng;
 use crate::model::{Kind, Nanos, Ratio, SqlWork};
 
-/// Most cards of a deck.
+/// Maximum number of cards in a deck.
 const DECK_MAX: u32 = 100;
 
-/// What one session does.
+/// The operations of one session.
 #[derive(Debug, Clone)]
 pub(super) struct SessionOps {
     work: SqlWork,
-    /// The table that is its own.
+    /// Index of its own table.
     home: u64,
     /// Operations made so far.
     made: u64,
@@ -33,7 +33,7 @@ impl SessionOps {
         }
     }
 
-    /// Its next operation: the first block, counted over all tables, and the kind.
+    /// Its next operation: the first block, numbered over all tables, and the kind.
     pub(super) fn next(&mut self, rng: &mut Rng) -> (u64, Kind) {
         self.made += 1;
         let kind = if self.updates.deal(rng) {
@@ -56,10 +56,10 @@ impl SessionOps {
         (from + first + rng.below(starts), kind)
     }
 
-    /// How long it pauses before the operation just made.
+    /// Its pause before the operation just made.
     pub(super) fn pause(&self, rng: &mut Rng) -> Nanos {
         match self.work.think {
-            // Counted by the operations that are done, of which this is not one.
+            // Count completed operations; the operation just made is not one of them.
             Some(think) if self.made > 1 && (self.made - 1).is_multiple_of(think.every.max(1).into()) => {
                 think.least.plus(Nanos(rng.below(think.most.since(think.least).0 + 1)))
             }
@@ -72,16 +72,16 @@ impl SessionOps {
     }
 }
 
-/// Deals a share exactly: in every deck the hits that are due, shuffled.
+/// Deals a fraction exactly: every deck contains its number of hits, shuffled.
 #[derive(Debug, Clone)]
 struct Deck {
     share: f64,
-    /// Cards of a deck: as few as hold the share in whole cards.
+    /// Cards in a deck: the minimum that represents the fraction in whole cards.
     size: u32,
-    /// Dealt before this deck, and hits among them.
+    /// Cards dealt up to the end of this deck, and hits among them.
     dealt: u64,
     hits: u64,
-    /// Left in this deck: cards, and hits among them.
+    /// Cards left in this deck, and hits among them.
     cards: u32,
     hits_left: u32,
 }
@@ -97,7 +97,7 @@ impl Deck {
         Self { share, size, dealt: 0, hits: 0, cards: 0, hits_left: 0 }
     }
 
-    /// The next card: true for a hit.
+    /// Deals the next card; true for a hit.
     fn deal(&mut self, rng: &mut Rng) -> bool {
         if self.cards == 0 {
             self.cards = self.size;
@@ -138,7 +138,7 @@ mod tests {
             prop_assert_eq!(count(Kind::Write), decks * percent as usize);
             let reads = decks * (100 - percent as usize);
             let off = count(Kind::Scan) as f64 - reads as f64 * f64::from(scans) / 100.0;
-            // The last deck of the reads may not be through.
+            // The last deck of the reads may be incomplete.
             prop_assert!(off.abs() < 100.0 * 0.25 + 1.0, "{}", off);
         }
 

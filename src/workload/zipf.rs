@@ -1,15 +1,16 @@
-//! Numbers by Zipf's law, exactly and without a table.
+//! Numbers with a Zipf distribution, exactly and without a table.
 //!
-//! Goes in: an exponent, the count of ranks, random bits. Comes out: a rank, the k-th in proportion to `k^-theta`.
-//! Rejection-inversion of W. Hörmann and G. Derflinger, Rejection-inversion to generate variates from monotone discrete
-//! distributions, ACM TOMACS 6 (1996): it serves every exponent above 0. The method of Gray et al. (SIGMOD 1994), which
-//! YCSB and fio use, is an approximation, needs a sum over all ranks first, and ends below 1.
+//! Input: an exponent, the number of ranks, random bits. Output: a rank, the k-th with a probability proportional to
+//! `k^-theta`. Rejection-inversion of W. Hörmann and G. Derflinger, Rejection-inversion to generate variates from
+//! monotone discrete distributions, ACM TOMACS 6 (1996): it works for every exponent above 0. The method of Gray et al.
+//! (SIGMOD 1994), which YCSB and fio use, is an approximation, first needs a sum over all ranks, and works only below
+//! 1.
 
 use super::rng::Rng;
 use crate::model::Pattern;
 
-/// Distance from an exponent of 1 within which it is taken for 1. Closer by, the rounding errors of the power, some
-/// 1e-16 / distance, outgrow what the logarithm is off: a part of `distance * ln x`, 3e-7 in a volume of 2^40 blocks.
+/// An exponent within this distance of 1 is treated as 1. Closer to 1, the rounding errors of the power, some 1e-16 /
+/// distance, exceed the error of the logarithm: a fraction `distance * ln x`, 3e-7 in a volume of 2^40 blocks.
 const NEAR: f64 = 1e-8;
 
 /// A sampler of ranks `1..=ranks`.
@@ -20,17 +21,17 @@ pub(super) struct Zipf {
     /// 1 - theta, and its reciprocal.
     rise: f64,
     fall: f64,
-    /// theta is 1, or as good as that.
+    /// True if theta is (nearly) 1.
     is_logarithm: bool,
-    /// The integral of the hat at both ends: draws are uniform between them.
+    /// The integral of the hat function at both ends: draws are uniform between them.
     from: f64,
     to: f64,
-    /// Ranks so little above where they were drawn need no further look.
+    /// A rank at most this far above its draw is accepted without a further check.
     sure: f64,
 }
 
 impl Zipf {
-    /// Ranks up to `ranks`, with exponent `theta`. An exponent out of bounds is brought within.
+    /// Creates a sampler of ranks up to `ranks` with exponent `theta`, clamped to its valid range.
     pub(super) fn new(ranks: u64, theta: f64) -> Self {
         let theta = theta.clamp(0.0, Pattern::THETA_MAX);
         let rise = 1.0 - theta;
@@ -42,7 +43,7 @@ impl Zipf {
         zipf
     }
 
-    /// The next rank, from 0 on.
+    /// Draws the next rank, from 0 on.
     #[inline]
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
@@ -62,12 +63,12 @@ impl Zipf {
         x.powf(-self.theta)
     }
 
-    /// An integral of `x^-theta`: `x^(1-theta) / (1-theta)`, and `ln x` where theta is 1.
+    /// An integral of `x^-theta`: `x^(1-theta) / (1-theta)`, and `ln x` if theta is 1.
     fn integral(&self, x: f64) -> f64 {
         if self.is_logarithm { x.ln() } else { x.powf(self.rise) / self.rise }
     }
 
-    /// The `x` of which `area` is the integral.
+    /// The inverse of the integral: the `x` whose integral is `area`.
     #[inline]
     fn inverse(&self, area: f64) -> f64 {
         if self.is_logarithm { area.exp() } else { ((self.rise * area).ln() * self.fall).exp() }
@@ -78,7 +79,7 @@ impl Zipf {
 mod tests {
     use super::*;
 
-    /// Draws' counts by rank.
+    /// Number of draws per rank.
     fn counts(ranks: u64, theta: f64, draws: u32) -> Vec<f64> {
         let (zipf, mut rng) = (Zipf::new(ranks, theta), Rng::new(3, 0));
         let mut counts = vec![0.0; usize::try_from(ranks).unwrap()];
@@ -94,7 +95,7 @@ mod tests {
                 let counts = counts(ranks, theta, DRAWS);
                 let total: f64 = (1..=ranks).map(|rank| (rank as f64).powf(-theta)).sum();
                 let expected = |rank: usize| f64::from(DRAWS) * (rank as f64 + 1.0).powf(-theta) / total;
-                // Pearson's test over ranks expected five times or more, all others as one.
+                // Pearson's test over ranks expected five times or more; all others form one cell.
                 let (mut chi_square, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
                 let mut add = |count: f64, expected: f64| {
                     chi_square += (count - expected).powi(2) / expected;
@@ -110,7 +111,8 @@ mod tests {
                 if rest.1 >= 5.0 {
                     add(rest.0, rest.1);
                 }
-                // Mean and deviation of chi-square are n and the root of 2n; its tail is longer than the normal one's.
+                // Chi-square has mean n and deviation sqrt(2n); its tail is longer than that of the normal
+                // distribution.
                 let freedom: f64 = cells - 1.0;
                 let most = freedom + 5.0 * (2.0 * freedom).sqrt() + 10.0;
                 assert!(chi_square <= most, "theta {theta}, {ranks} ranks: {chi_square} over {cells} cells");

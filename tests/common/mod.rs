@@ -1,8 +1,8 @@
-//! What several test files need.
+//! Helpers shared by several test files.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-// The library's own tests have it from there too.
+// The library's own tests include it from there too.
 #[path = "../../src/report/golden.rs"]
 mod golden;
 
@@ -31,12 +31,12 @@ impl Drop for Scratch {
     }
 }
 
-/// The directory for test files: on the disk that holds the build, because memory filesystems lack what is tested.
+/// Directory for test files: on the disk of the build, because memory filesystems lack features under test.
 pub(crate) fn scratch_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A file of `bytes` random bytes, on disk, whose name begins with `name`.
+/// A file of `bytes` random bytes on disk, with a name that begins with `name`.
 pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
     let path = scratch_directory().join(format!("{name}-{}.dat", std::process::id()));
     let mut file = std::fs::File::create(&path).unwrap();
@@ -53,7 +53,7 @@ pub(crate) fn scratch_file(name: &str, bytes: u64) -> Scratch {
     Scratch { path }
 }
 
-/// Drives a point, to its precision if that is how it ends.
+/// Drives a point, if requested until its precision is reached.
 pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
     let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
     let enough = |classes: &[Vec<Window>]| is_precise(&classes[0], precision);
@@ -61,7 +61,7 @@ pub(crate) fn run(engine: &dyn Engine, point: &Point) -> PointRecord {
     drive::point(engine, point, &terms, &mut |_| ()).unwrap()
 }
 
-/// A calibration, as far as its next point is `wanted`.
+/// Runs a calibration as long as its next point is `wanted`.
 pub(crate) fn calibrate(
     engine: &dyn Engine,
     request: &CalibrateRequest,
@@ -86,7 +86,7 @@ pub(crate) fn calibrate(
 /// Why a test cannot run here.
 pub(crate) struct Missing(pub(crate) String);
 
-/// Runs the body of a test, or says why it cannot run.
+/// Runs the body of a test, or reports why it cannot run.
 pub(crate) fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
     if let Err(Missing(reason)) = body() {
         assert!(std::env::var_os("RIGEL_REQUIRE_ALL").is_none(), "{name} must run here, and cannot: {reason}");
@@ -94,12 +94,12 @@ pub(crate) fn test(name: &str, body: impl FnOnce() -> Result<(), Missing>) {
     }
 }
 
-/// Says it past the harness, which keeps to itself what a passing test prints.
+/// Prints the message past the test harness, which hides the output of passing tests.
 pub(crate) fn say_skipped(name: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
 }
 
-/// Runs a program that the test needs; its failure is a reason to skip.
+/// Runs a program that the test needs. Its failure is a reason to skip the test.
 pub(crate) fn need(program: &str, arguments: &[&str]) -> Result<String, Missing> {
     let output = Command::new(program)
         .args(arguments)
@@ -118,7 +118,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are plain")
 }
 
-/// A directory of one test, removed at the end.
+/// Directory of one test, removed on drop.
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
@@ -129,14 +129,14 @@ impl Place {
         Self(path)
     }
 
-    /// One in memory, where this process may mount: for a database whose disk is not what the test is about.
+    /// A directory in memory, if this process may mount: for a database whose disk is not under test.
     pub(crate) fn in_memory(name: &str) -> Self {
         let place = Self::new(name);
         let _ = need("mount", &["-t", "tmpfs", "-o", "size=3g", "tmpfs", text(&place.0)]);
         place
     }
 
-    /// A file of `bytes` whose blocks are not there, as `truncate` makes it.
+    /// A file of `bytes` without allocated blocks, as made by `truncate`.
     pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
         let path = self.0.join(name);
         File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -154,7 +154,7 @@ impl Drop for Place {
     }
 }
 
-/// A loop device on a file, detached at the end.
+/// A loop device on a file, detached on drop.
 pub(crate) struct Loop(pub(crate) PathBuf);
 
 impl Loop {
@@ -170,7 +170,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mounted filesystem, unmounted at the end.
+/// A mounted filesystem, unmounted on drop.
 pub(crate) struct Mounted(pub(crate) PathBuf);
 
 impl Mounted {
@@ -180,7 +180,7 @@ impl Mounted {
         need("mount", &[text(device), text(&point)]).map(|_| Self(point))
     }
 
-    /// A small filesystem in memory, which is full soon, in the directory `small`.
+    /// A small filesystem in memory in the directory `small`, which is soon full.
     pub(crate) fn in_memory(place: &Place, options: &str) -> Result<Self, Missing> {
         let point = place.0.join("small");
         std::fs::create_dir(&point).unwrap();
@@ -198,29 +198,29 @@ impl Drop for Mounted {
     }
 }
 
-/// Loop devices are handed out by number, and a test must not be given one that another is about to detach: neither a
-/// test of this program nor one of another that runs at the same time. Held as long as the file is open.
+/// Lock for tests with loop devices. The kernel assigns them by number, so a test could get a device that another test,
+/// of this or another program, is about to detach. Held while the file is open.
 pub(crate) fn one_at_a_time() -> File {
     let lock = File::create(scratch_directory().join("devices.lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     lock
 }
 
-/// The program with these arguments, in the directory of the test.
+/// The program with these arguments, run in the directory of the test.
 pub(crate) fn rigel(place: &Place, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rigel"));
     command.args(arguments.split_whitespace()).current_dir(&place.0);
     command
 }
 
-/// What lies in a directory, sorted.
+/// The sorted entries of a directory.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path()).collect();
     entries.sort();
     entries
 }
 
-/// The head of the journal of a run on a model.
+/// The header of the journal of a run on a model.
 pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header {
     Header {
         format: journal::FORMAT,
@@ -238,18 +238,18 @@ pub(crate) fn header(spec: SimSpec, request: &Request, started: &str) -> Header 
     }
 }
 
-/// The most memory that a process has taken so far, in bytes; 0 once it has ended.
+/// Peak memory of a process so far, in bytes; 0 once it has ended.
 pub(crate) fn peak_so_far(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// Waits until a process ends, and answers how it did and the most memory that it took, in bytes.
+/// Waits until a process ends. Returns its exit status and its peak memory in bytes.
 pub(crate) fn peak_of(child: &mut Child) -> (ExitStatus, u64) {
     let mut peak = 0;
     loop {
-        // The kernel keeps the peak; looking often is only not to miss the last of it.
+        // The kernel stores the peak. Frequent polling only avoids missing its last value.
         peak = peak_so_far(child).max(peak);
         if let Some(status) = child.try_wait().unwrap() {
             return (status, peak);
@@ -258,13 +258,13 @@ pub(crate) fn peak_of(child: &mut Child) -> (ExitStatus, u64) {
     }
 }
 
-/// Waits so many milliseconds.
+/// Waits for this number of milliseconds.
 pub(crate) fn wait(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-/// Waits until something is so. After minutes it never will be: that is no bound on speed, and naps are counted and not
-/// the time, because a machine that stood still for a while owes nobody anything.
+/// Waits until a condition is true, and gives up after minutes. That is not a bound on speed. It counts naps instead of
+/// time, so that a machine that stands still for a while does not fail the test.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..30_000 {
@@ -276,15 +276,15 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
-/// Tries what has to happen while a run goes on. A try is given a factor for the length of its run, and answers none
-/// where the run was over first, because the test stood still for so long: then a longer one is tried.
+/// Retries something that must happen during a run. An attempt gets a factor for the length of its run. It returns
+/// `None` if the run ended first because the test was delayed; then a longer run is tried.
 #[track_caller]
 pub(crate) fn in_time<T>(what: &str, attempt: impl FnMut(u32) -> Option<T>) -> T {
     let found = [1, 8, 64].into_iter().find_map(attempt);
     found.unwrap_or_else(|| panic!("three runs, the last 64 times as long as the first, were over before {what}"))
 }
 
-/// Fails if `text` is not what the golden file `name` holds; `UPDATE_GOLDEN=1` writes the file anew.
+/// Fails if `text` differs from the golden file `name`; `UPDATE_GOLDEN=1` rewrites the file.
 #[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
     golden::check(name, text);

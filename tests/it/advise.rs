@@ -1,5 +1,5 @@
-//! Advice from a run to its end, on a device whose answers are known: `sim:` serves eight operations at a time, each
-//! in 100 us and 1 ns a byte.
+//! Complete advice runs on a device with known results: `sim:` serves eight operations at a time, each in 100 us plus 1
+//! ns per byte.
 
 use crate::common::{Place, rigel};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn setting<'a>(document: &'a Value, product: &str, name: &str) -> &'a Value {
     settings.iter().find(|setting| setting["setting"] == name).expect(name)
 }
 
-/// Fails unless the figure is `truth` within 2 %, the precision that was asked for.
+/// Fails unless the figure is within 2 % of `truth`, the requested precision.
 fn close(setting: &Value, truth: f64) {
     let figure = setting["estimate"]["value"].as_f64().unwrap_or_else(|| panic!("{setting}"));
     assert!((figure / truth - 1.0).abs() < 0.02, "{figure} for {truth}: {setting}");

@@ -1,8 +1,9 @@
-//! How often two runs of the same thing are called different, how often two different ones are not, and how it reads.
+//! Error rates of comparisons: equal runs that are called different, and different runs that are not. Also their
+//! reports.
 //!
-//! Whole calibrations of a simulated device, in virtual time, each with its own seed, so the counts are the same
-//! whenever this runs. `RIGEL_PAIRS=2000 cargo test --test it compare:: -- --nocapture` counts more pairs, and shows
-//! the counts; docs/methods/compare.md tells what came out.
+//! Compares whole calibrations of a simulated device in virtual time, each with its own seed, so the counts are always
+//! the same. `RIGEL_PAIRS=2000 cargo test --test it compare:: -- --nocapture` compares more pairs, and prints the
+//! counts; docs/methods/compare.md has the results.
 
 use crate::common;
 use rigel::analyse::{Comparison, Judgement, PointSummary, Scope, Subject, compare, is_precise, summarise_within};
@@ -14,7 +15,7 @@ use rigel::record::journal::{Header, Run};
 use rigel::report::comparison;
 use std::sync::atomic::AtomicBool;
 
-/// A calibration of this device by points of a second, so that many runs take little time.
+/// A calibration of this device with points of one second, so that many runs take little time.
 fn calibrate(spec: SimSpec, seed: u64) -> Run {
     calibrate_for(Nanos::from_secs(1), spec, seed)
 }
@@ -46,21 +47,21 @@ fn header(spec: SimSpec, request: &CalibrateRequest) -> Header {
     common::header(spec, &Request::Calibrate(request.clone()), "yesterday")
 }
 
-/// The first run against the others; slower by 5 % is asked about.
+/// Compares the first run with the others; checks whether they are slower by 5 %.
 fn against(runs: &[(&str, &Run)]) -> Comparison {
     let subjects: Vec<Subject> = runs.iter().map(|(name, run)| comparison::subject(name, run)).collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }
 
-/// What came of many comparisons.
+/// Counts over many comparisons.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,
     /// Pairs that the verdict calls different.
     different: usize,
-    /// Pairs of which some headline figure is certainly slower by more than 5 %.
+    /// Pairs with some headline figure that is certainly slower by more than 5 %.
     slower: usize,
-    /// Rows, and of those the ones that differ by their own interval.
+    /// Rows, and the rows that differ by their own interval.
     rows: usize,
     rows_different: usize,
 }
@@ -98,7 +99,7 @@ fn two_runs_of_the_same_device_are_seldom_called_different() {
     });
     compared.iter().for_each(|comparison| counts.add(comparison));
     println!("the same device: {counts:?}");
-    // Of 50 pairs with a chance of 5 % each, 6 and more come one time in 26.
+    // Of 50 pairs with a chance of 5 % each, 6 or more occur one time in 26.
     assert!(counts.different as f64 <= 0.1 * counts.pairs as f64, "{counts:?}");
     assert_eq!(counts.slower, 0, "{counts:?}");
 }
@@ -125,7 +126,7 @@ fn what_is_slower_beyond_doubt_is_certain_and_what_is_near_the_limit_may_be() {
     assert!(much.certain.contains(&(1, "max IOPS".into())), "{much:?}");
     let near = slower(&calibrate(spec("4,1050us"), 3));
     assert!(near.certain.is_empty() && !near.possible.is_empty(), "{near:?}");
-    // What is faster is no slower, however much.
+    // A faster run is not slower, by whatever factor.
     let faster = slower(&calibrate(spec("4,500us"), 4));
     assert!(faster.certain.is_empty() && faster.possible.is_empty(), "{faster:?}");
 }
@@ -135,7 +136,7 @@ fn it_reads_as_it_should() {
     let (before, mut same) = (calibrate(spec("4,1ms"), 1), calibrate(spec("4,1ms"), 2));
     let after = calibrate(spec("4,1200us"), 3);
     common::golden("compare/pair.txt", &comparison::text(&against(&[("monday", &before), ("tuesday", &after)])));
-    // Other conditions, and a run that was stopped.
+    // Other conditions, and a stopped run.
     same.header.host.kernel = "6.9.0".into();
     same.header.engine.buffered = true;
     same.points.pop();
@@ -145,7 +146,7 @@ fn it_reads_as_it_should() {
     common::golden("compare/three.txt", &text);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
     assert_eq!(json["figures"][0]["changes"][1]["judgement"], "worse");
-    // Sizes of the models first: what was measured.
+    // The sizes of the models come first: they are the target.
     assert_eq!((&json["conditions"][0]["name"], &json["conditions"][0]["run"]), (&"target".into(), &2.into()));
 }
 
@@ -161,7 +162,7 @@ fn another_target_is_a_condition_and_another_size_of_io_is_not_compared() {
     };
     assert_eq!(conditions(&after), []);
     let all = compared(&after);
-    // To compare two storage systems is what comparing is for.
+    // Comparing two storage systems is the purpose of comparisons.
     after.header.facts.usable = Bytes(2 << 30);
     after.header.host.kernel = "6.9.0".into();
     assert_eq!(conditions(&after), [("target size", None), ("kernel", None)]);

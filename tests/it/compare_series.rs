@@ -1,8 +1,9 @@
-//! How often two series of the same thing are called different, how often two different ones are not, and how it reads.
+//! Error rates of series comparisons: equal series called different, and different series that are not. Also their
+//! reports.
 //!
-//! Series of invented noise whose neighbours are alike, and whole soaks of a simulated device in virtual time, each
-//! with its own seed, so the counts are the same whenever this runs. `RIGEL_PAIRS=2000 cargo test --test it
-//! compare_series:: -- --nocapture` counts more pairs, and shows the counts; docs/methods/compare.md tells what came out.
+//! Compares artificial noise with correlated neighbours, and whole soaks of a simulated device in virtual time, each
+//! with its own seed, so the counts are always the same. `RIGEL_PAIRS=2000 cargo test --test it compare_series:: --
+//! --nocapture` compares more pairs, and prints the counts; docs/methods/compare.md has the results.
 
 use crate::common;
 use rigel::analyse::{
@@ -16,7 +17,7 @@ use rigel::report::comparison;
 use rigel::workload::rng::Rng;
 use std::sync::atomic::AtomicBool;
 
-/// A soak that was read.
+/// A parsed soak.
 type Soak = (Header, SoakResult);
 
 fn request() -> SoakRequest {
@@ -56,7 +57,7 @@ fn spec(text: &str) -> SimSpec {
     SimSpec { bytes: Bytes(1 << 30), ..text.parse().unwrap() }
 }
 
-/// So many rounds on this device.
+/// Runs this number of rounds on this device.
 fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     let (spec, request) = (spec(device), request());
     let engine = Sim::new(spec, seed);
@@ -70,12 +71,12 @@ fn measured(device: &str, seed: u64, rounds: u32) -> Soak {
     soak(spec, &request, (1..=rounds).map(one).collect())
 }
 
-/// Normal, of mean 0 and deviation 1 (Box and Muller 1958).
+/// Normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
 fn normal(rng: &mut Rng) -> f64 {
     (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
 }
 
-/// Noise whose neighbours correlate by `rho`.
+/// Noise with a correlation of `rho` between neighbours.
 fn noise(rng: &mut Rng, n: usize, rho: f64) -> Vec<f64> {
     let mut at = normal(rng);
     let mut next = || {
@@ -85,8 +86,8 @@ fn noise(rng: &mut Rng, n: usize, rho: f64) -> Vec<f64> {
     (0..n).map(|_| next()).collect()
 }
 
-/// Rounds around 5,000 a second times `faster`, with noise of 3 % on the rate and 6 % on latencies, each its own: as
-/// many chances to be called different as there are figures.
+/// Rounds around 5,000 a second times `faster`, with noise of 3 % on the rate and 6 % on latencies. The noise of each
+/// figure is independent, so each figure is another chance of a false alarm.
 fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
     let mut rng = Rng::new(seed, n as u64);
     let [rates, medians, tails] = [(); 3].map(|()| noise(&mut rng, n, rho));
@@ -109,34 +110,35 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
     soak(spec("4,1ms"), &SoakRequest { objectives: Vec::new(), ..request() }, (0..n).map(one).collect())
 }
 
-/// The first against the others; slower by 5 % is asked about.
+/// Compares the first soak with the others; checks whether they are slower by 5 %.
 fn against(soaks: &[(&str, &Soak)]) -> Comparison {
     let subjects: Vec<_> =
         soaks.iter().map(|(name, (header, result))| comparison::soak_subject(name, header, result, true)).collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }
 
-/// What came of many comparisons.
+/// Counts over many comparisons.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,
-    /// Headline figures that are judged, of three a pair: median throughput, p50 and p99.
+    /// Number of judged headline figures, three per pair: median throughput, p50 and p99.
     judged: usize,
     /// Pairs that the verdict calls different.
     different: usize,
-    /// Pairs of which some headline figure is certainly slower by more than 5 %.
+    /// Pairs with some headline figure that is certainly slower by more than 5 %.
     slower: usize,
 }
 
 impl Counts {
-    /// Of 100 pairs with a chance of 5 % each, 11 and more come one time in 90; of 2.5 %, 7 and more. Of 50, 6 one in 26.
+    /// Of 100 pairs with a chance of 5 % each, 11 or more occur one time in 90; with 2.5 %, 7 or more. Of 50 pairs, 6
+    /// or more occur one time in 26.
     fn check(&self) {
         let pairs = self.pairs as f64;
         assert!(self.different as f64 <= 0.1 * pairs && self.slower as f64 <= 0.06 * pairs, "{self:?}");
     }
 }
 
-/// Compares `pairs()` pairs, on two threads.
+/// Compares `pairs()` pairs on two threads.
 fn count(pair: impl Fn(u64) -> [Soak; 2] + Sync) -> Counts {
     let compared = |number: u64| {
         let [one, other] = pair(number);
@@ -162,7 +164,7 @@ fn pairs() -> u64 {
     std::env::var("RIGEL_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(50)
 }
 
-/// Where the seeds begin; another number counts other series.
+/// First seed; another number gives other series.
 fn seed() -> u64 {
     std::env::var("RIGEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1_000_000)
 }
@@ -208,7 +210,7 @@ fn a_device_that_is_slower_by_a_tenth_is_found() {
 fn it_reads_as_it_should() {
     let (before, after) = (measured("4,1ms", 1, 48), measured("4,1200us", 2, 48));
     common::golden("compare/soaks.txt", &comparison::text(&against(&[("monday", &before), ("tuesday", &after)])));
-    // One that ended early, and one whose rounds broke.
+    // One soak that ended early, and one with broken rounds.
     let (mut short, mut broken) = (measured("4,1ms", 3, 12), measured("4,1ms", 4, 48));
     short.1.found.rounds.ahead = 36;
     broken.1.rounds.iter_mut().step_by(8).for_each(|round| round.end = RoundEnd::Broken("gone".into()));

@@ -1,11 +1,11 @@
-//! Laws and reports of `rigel curve`, on the simulated device: virtual time, so the same seed gives the same figures.
+//! Laws and reports of `rigel curve` on the simulated device: virtual time, so the same seed gives the same figures.
 //!
-//! The reports stand in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test it curve::` writes them anew.
+//! The reports are in `tests/golden/curve/`; `UPDATE_GOLDEN=1 cargo test --test it curve::` rewrites them.
 
 use crate::common::{self, Place, rigel};
 use serde_json::Value;
 
-/// A run with this seed, into the directory `run`, as JSON.
+/// Runs with this seed into the directory `run`. Returns the report as JSON.
 fn measured(place: &Place, arguments: &str) -> Value {
     let line = format!("curve {arguments} --seed 7 --no-progress --json --out run");
     let output = rigel(place, &line).output().unwrap();
@@ -19,7 +19,7 @@ fn report(place: &Place, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Offered rate as asked, and the class, of every point of an open loop.
+/// Requested rate and the class of every open-loop point.
 fn open_points(document: &Value) -> Vec<(f64, &Value)> {
     let points = document["points"].as_array().unwrap().iter();
     points.filter_map(|point| Some((point["rate_per_s"].as_f64()?, &point["classes"][0]))).collect()
@@ -69,7 +69,7 @@ fn response_counts_from_the_due_time_and_service_does_not() {
     let points = open_points(&document);
     let (response, service) = (number(&points[0].1["mean_us"]), number(&points[0].1["service"]["mean_us"]));
     assert!((response - 1500.0).abs() < 75.0, "{response}");
-    // What waits within the device is in its service time; what waits to be issued would not be.
+    // Waiting within the device is part of its service time; waiting to be issued would not be.
     assert!((response - service).abs() < 1.0, "{service}");
     let place = Place::new("curve-response-one");
     let document = measured(&place, "sim:1,1ms,fixed --rate 500 --in-flight 1 --precision 1% --point-max 100s");
@@ -91,7 +91,7 @@ fn a_stall_is_in_the_open_loop_and_hidden_from_the_closed_one() {
     assert!(p99(&closed) < 1000.0, "{}", p99(&closed));
 }
 
-/// A csv without the one figure that is of this machine and not of the model.
+/// A csv without the one figure that depends on this machine instead of the model.
 fn without_cpu(csv: &str) -> String {
     let column = csv.lines().next().unwrap().split(',').position(|name| name == "cpu_us_per_io").unwrap();
     let line = |line: &str| {

@@ -1,8 +1,8 @@
-//! The documents are true as far as a machine can tell: links lead somewhere, commands exist.
+//! Checks the documents as far as a machine can: links lead somewhere, commands exist.
 //!
-//! Walks every Markdown file of the project. A relative link must name a file, and its `#heading` a heading there. In
-//! blocks marked `sh` or `console`, a `make` target must be in the Makefile, and a `rigel` or `orion` command must
-//! name a verb and options that the program's own help knows. Commands on a simulated target are run as they stand.
+//! Walks every Markdown file of the project. A relative link must name a file, and its `#heading` must be a heading
+//! there. In blocks marked `sh` or `console`, a `make` target must be in the Makefile, and a `rigel` or `orion` command
+//! must use a verb and options in the program's own help. Commands on a simulated target are executed as written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +85,7 @@ fn link_broken(file: &Path, link: &str) -> Option<String> {
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     for line in outside_blocks(text) {
-        // What stands between backquotes is code.
+        // Text between backquotes is code.
         let prose: String = line.split('`').step_by(2).collect();
         for rest in prose.split("](").skip(1) {
             links.extend(rest.split_once(')').map(|(link, _)| link.to_owned()));
@@ -103,7 +103,7 @@ fn outside_blocks(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The name by which a heading is linked to.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
@@ -112,7 +112,7 @@ fn anchor(heading: &str) -> String {
 /// The commands in blocks marked `sh` (every line) or `console` (lines that begin with `$ `).
 fn commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
-    // The mark of the block we are in; an unmarked block has an empty one.
+    // The mark of the current block; empty for an unmarked block.
     let mut block: Option<&str> = None;
     let mut continued = false;
     for line in text.lines() {
@@ -140,8 +140,8 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command up to the first sign of the shell, without comment and leading settings. What stands in
-/// quotes is one word.
+/// The words of a command up to the first shell operator, without comment and leading variable assignments. A quoted
+/// text is one word.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -174,7 +174,7 @@ fn target_unknown(command: &str, makefile: &str) -> Option<String> {
         .next()
 }
 
-/// `orion` for the program of that name, the first word that is no option otherwise; of `sql`, the first two.
+/// `orion` for the program of that name, otherwise the first word that is not an option; for `sql`, the first two.
 fn verb_of(command: &str) -> String {
     let words = words(command);
     if words[0] == "orion" {
@@ -216,7 +216,7 @@ fn help_names(help: &str, option: &str) -> bool {
         .any(|(at, _)| !help[..at].ends_with(part_of_name) && !help[at + option.len()..].starts_with(part_of_name))
 }
 
-/// True for what runs in virtual time: `null:` takes as long as it says.
+/// True for commands in virtual time: `null:` takes its real time.
 fn is_simulated(command: &str) -> bool {
     let words = words(command);
     words.first().is_some_and(|word| word == "rigel" || word == "orion")

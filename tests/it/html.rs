@@ -1,5 +1,5 @@
-//! The page of a run: its figures are those of the JSON report, it is small, and it is written after every run. On the
-//! simulated device, whose virtual time gives the same figures for the same seed.
+//! The page of a run: its figures equal those of the JSON report, it is small, and it is written after every run. Uses
+//! the simulated device, whose virtual time gives the same figures for the same seed.
 
 use crate::common::{Place, rigel};
 use rigel::record::journal::Run;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
 
-/// What a page of an ordinary run may be at the most.
+/// Maximum size of the page of an ordinary run.
 const BYTES_MAX: usize = 2_000_000;
 
 fn done(place: &Place, arguments: &str) -> Output {
@@ -17,7 +17,7 @@ fn done(place: &Place, arguments: &str) -> Output {
     output
 }
 
-/// What is in large type: its place in the JSON report, and its value.
+/// Headline figures: their path in the JSON report, and their value.
 fn headlines(page: &str) -> Vec<(String, f64)> {
     let attribute = |part: &str, name: &str| {
         let (_, rest) = part.split_once(&format!("{name}=\""))?;
@@ -33,13 +33,13 @@ fn headlines(page: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// The figure at a place such as `points.3.classes.0.p99_us`.
+/// The figure at a path such as `points.3.classes.0.p99_us`.
 fn figure(document: &Value, place: &str) -> f64 {
     let pointer = format!("/{}", place.replace('.', "/"));
     document.pointer(&pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure at {place}"))
 }
 
-/// The page that was written beside the journal, after its figures were held against `document`.
+/// The page beside the journal, after comparing its figures with `document`.
 fn checked(place: &Place, run: &str, document: &Value) -> String {
     let page = std::fs::read_to_string(place.0.join(format!("{run}/report.html"))).unwrap();
     assert!(page.len() < BYTES_MAX, "{run}: {} bytes", page.len());
@@ -53,7 +53,7 @@ fn checked(place: &Place, run: &str, document: &Value) -> String {
     page
 }
 
-/// Text, page and JSON raise the same findings, each as often.
+/// Text, page and JSON must report the same findings equally often.
 fn same_findings(place: &Place, run: &str, document: &Value) {
     let mut raised: BTreeMap<String, usize> = BTreeMap::new();
     for finding in document["findings"].as_array().unwrap() {
@@ -69,7 +69,7 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
     let text = words(&text);
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
     for finding in on_page.flatten() {
-        // Those that recur stand once, with the number of the others.
+        // Repeated findings appear once, with the number of the others.
         let more = finding.what.rsplit_once(" (and ").and_then(|(_, rest)| rest.strip_suffix(" more of this kind)"));
         *told.entry(finding.name.clone()).or_default() += 1 + more.map_or(0, |more| more.parse::<usize>().unwrap());
         assert!(text.contains(&words(&finding.what)), "{run}: the text has no '{}':\n{text}", finding.what);
@@ -85,12 +85,12 @@ fn of(run: &Run) -> Page {
     rigel::report::html::of(run, &rigel::report::result(run))
 }
 
-/// What the page of a run is made of.
+/// The contents of the page of a run.
 fn built(place: &Place, run: &str) -> Page {
     of(&rigel::record::journal::read(&place.0.join(run)).unwrap())
 }
 
-/// What every page keeps: names that are there once, rows as wide as their head, series that can be drawn.
+/// Checks every page: unique names, rows as wide as their head, series that can be drawn.
 fn well_formed(page: &Page) {
     let mut names: Vec<&str> = Vec::new();
     let mut blocks: Vec<&Block> = Vec::new();
@@ -193,14 +193,14 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
         checked(&place, run, &document);
         well_formed(&built(&place, run));
     }
-    // A load whose rate and mean do not go with the depth that it was asked for is doubted in every output.
+    // If the rate and mean of a load do not match its requested depth, every output warns.
     let told = std::fs::read_to_string(format!("{root}/tests/imports/fio_three.json")).unwrap();
     std::fs::write(place.0.join("deeper.json"), told.replace("\"iodepth\": \"2\"", "\"iodepth\": \"8\"")).unwrap();
     done(&place, "import deeper.json --out deeper");
     let document = json(&done(&place, "report deeper --json"));
     checked(&place, "deeper", &document);
     assert_eq!(document["findings"][0]["name"], "littles-law", "{document}");
-    // Of series of unlike things none is the one to go away with.
+    // For different kinds of series there is no headline.
     done(&place, &format!("import {root}/tests/imports/iostat_iso.txt --out iostat"));
     let page = built(&place, "iostat");
     well_formed(&page);

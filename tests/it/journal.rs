@@ -1,7 +1,7 @@
-//! What a run leaves behind is readable however the run ended, and every format that was ever released is still read.
+//! A run leaves a readable journal however it ended, and every released format can still be read.
 //!
-//! `tests/journals/` holds journals of released formats, never changed; the reports of each stand in
-//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` writes those anew.
+//! `tests/journals/` contains journals of released formats, which never change; their reports are in
+//! `tests/golden/journals/`. `UPDATE_GOLDEN=1 cargo test --test it journal::` rewrites the reports.
 
 use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file, wait_until};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use rigel::record::journal::{self, FORMAT, Journal, Run};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Two points of an even device: a journal of a few thousand bytes.
+/// Two points of a device with constant service times: a journal of a few thousand bytes.
 const SMALL_RUN: &str =
     "orion -run oltp -num_small 2 -duration 1 --target sim:1,10ms,fixed --seed 7 --out run --no-progress";
 
@@ -21,14 +21,14 @@ fn small_journal(place: &Place) -> Vec<u8> {
     std::fs::read(place.0.join("run/journal.jsonl")).unwrap()
 }
 
-/// What the reader makes of `bytes`.
+/// Reads `bytes` as a journal.
 fn read(place: &Place, bytes: &[u8]) -> Result<Run, String> {
     let path = place.0.join("some.jsonl");
     std::fs::write(&path, bytes).unwrap();
     journal::read(&path).map_err(|error| error.to_string())
 }
 
-/// Where each line begins, and the end.
+/// Offset of each line, and of the end.
 fn line_starts(text: &[u8]) -> Vec<usize> {
     let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).collect()
@@ -158,7 +158,8 @@ fn journals_of_every_released_format_are_read_and_reported_as_ever() {
     }
 }
 
-/// Kills a run when so many points are in its journal; none if it was over before, and then nothing is left of it.
+/// Kills a run once its journal has this number of points. Returns `None` if the run ended before, and then removes its
+/// output.
 fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("points are done", || std::fs::read(path).is_ok_and(|text| line_starts(&text).len() > 1 + points));
@@ -179,7 +180,7 @@ fn a_killed_run_goes_on_and_completes() {
     in_time("it was killed", |factor| {
         let line = "orion -run advanced -matrix detailed -num_small 2 -num_large 1 --out run";
         let mut command = rigel(&place, &format!("{line} -duration {factor} --target"));
-        // Two points are done, the third is running.
+        // Two points are complete, the third is running.
         killed(command.arg(&target.path), &path, 2)
     });
     assert_eq!(entries(&place.0.join("run")).len(), 1, "Orion's files come at the end");
@@ -211,7 +212,7 @@ fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
         killed(&mut command, &place.0.join("run/journal.jsonl"), 1)
     });
 
-    // Leave to destroy is not kept: it must be given again.
+    // The permission to destroy is not stored: it must be given again.
     let unnamed = rigel(&place, "orion --resume run").output().unwrap();
     let said = String::from_utf8_lossy(&unnamed.stderr);
     assert!(unnamed.status.code() == Some(2) && said.contains("--destroy"), "{said}");

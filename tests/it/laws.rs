@@ -1,4 +1,4 @@
-//! Laws of the loop, on simulated devices in virtual time: what queueing theory says beforehand must come out.
+//! Laws of the main loop on simulated devices in virtual time: results must match queueing theory.
 
 use rigel::clock::Clock;
 use rigel::drive::{self, Terms};
@@ -64,7 +64,7 @@ fn assert_close(value: f64, expected: f64, share: f64, what: &str) {
 fn a_closed_loop_reaches_the_servers_it_can_keep_busy() {
     for (depth, servers) in [(1, 4), (3, 4), (4, 4), (16, 4), (64, 4)] {
         let mut point = closed(depth, 10);
-        // Filling the queue is part of no steady state.
+        // The time to fill the queue is not part of the steady state.
         point.warm_up = WarmUp { least: Nanos::from_secs(1), most: Nanos::from_secs(2) };
         let record = simulate(&format!("{servers},1ms,fixed"), &point);
         let expected = f64::from(depth.min(servers)) / 0.001;
@@ -100,7 +100,7 @@ fn an_open_loop_waits_as_long_as_erlang_says() {
 
 #[test]
 fn what_is_offered_is_done_failed_or_unserved() {
-    // Offered twice what the device can do, with errors, and few enough slots that a queue builds up in the tool.
+    // Offers twice the device's capacity, with errors, and with so few slots that a queue builds up in the tool.
     let record = simulate("4,1ms,errors=5%", &open(8000.0, Arrivals::Uniform, 16, 10));
     let small = small(&record);
     let total = small.total();
@@ -109,7 +109,7 @@ fn what_is_offered_is_done_failed_or_unserved() {
     assert!(offered.abs_diff(80_000) <= 1, "{offered}");
     assert!(unserved > 30_000, "a device that does half of it leaves the rest: {unserved}");
     assert_close(total.failures() as f64 / (total.done + total.failures()) as f64, 0.05, 0.1, "share of failures");
-    // Second by second as well.
+    // Holds for each second too.
     for (second, window) in small.kinds[0].windows.iter().enumerate() {
         let offered = window.done + window.failures() + small.unserved.get(second).unwrap_or(&0);
         assert!(offered.abs_diff(8000) <= 1, "second {second}: {offered}");
@@ -118,12 +118,12 @@ fn what_is_offered_is_done_failed_or_unserved() {
 
 #[test]
 fn a_stall_shows_fully_in_an_open_loop_and_hides_in_a_closed_one() {
-    // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, evenly.
+    // 300 ms of every 2 s, so 15 % of arrivals meet a stall and wait 0 to 300 ms, uniformly distributed.
     let spec = "64,100us,fixed,stall=300ms/2s";
     let record = simulate(spec, &open(1000.0, Arrivals::Uniform, 10_000, 100));
     let response = small(&record).total().response.histogram;
     let p99 = response.quantile(0.99).unwrap().middle() / 1e9;
-    // The slowest 1 % of all are the slowest fifteenth of those that met it: 280 ms and up.
+    // The slowest 1 % of all are the slowest fifteenth of those that met a stall: 280 ms and more.
     assert_close(p99, 0.280, 0.01, "p99 of the open loop");
     let record = simulate(spec, &closed(1, 100));
     let response = small(&record).total().response.histogram;
@@ -139,11 +139,13 @@ fn of_fixed_work_no_more_than_the_work_is_ever_due() {
         let record = simulate("4,1ms", &point(vec![stream("small", load)], until));
         (small(&record).total().done, small(&record).unserved.iter().sum::<u64>(), record.measured.as_secs_f64())
     };
-    // 4,000 a second are served of 8,000: after five seconds the work is done, and a minute has nothing more to offer.
+    // Of 8,000 a second 4,000 are served: after five seconds the work is done, and a limit of one minute does not add
+    // operations.
     let (done, unserved, seconds) = work(60);
     assert_eq!((done, unserved), (20_000, 0));
     assert_close(seconds, 5.0, 0.05, "seconds until the work is done");
-    // Cut after three, when all of it had been due for half a second, and after one, when not even half had been.
+    // Stopped after three seconds, when all work had been due for half a second, and after one, when less than half had
+    // been.
     let (done, unserved, _) = work(3);
     assert!(done + unserved == 20_000 && unserved > 7_000, "{done} and {unserved}");
     let (done, unserved, _) = work(1);
@@ -185,7 +187,7 @@ fn no_stream_starves_where_everything_is_answered_at_once() {
     let streams = vec![stream("small", Load::Closed { depth: 64 }), stream("large", Load::Closed { depth: 2 })];
     let engine = Null::new(Clock::real(), 1 << 30);
     let record = run(&engine, &point(streams, Until::Elapsed(Nanos::from_millis(300))));
-    // However much was done: two slots of 66 have their turn as often as each of the others, but for a few turns.
+    // Whatever the amount of work: two of 66 slots get as many turns as each of the others, up to a few turns.
     let [small, large] = [0, 1].map(|of| record.streams[of].total().done);
     assert!(small > 0 && large * 64 + 64 >= small && small + 64 >= large * 16, "{small} and {large}");
 }
@@ -258,7 +260,7 @@ fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough
 
 #[test]
 fn an_open_loop_tells_its_own_delay_from_the_targets() {
-    // One server, far too slow for what is due: the wait is the target's, and none of it the tool's.
+    // One server, far too slow for the offered rate: all of the wait is in the target, none in the tool.
     let record = simulate("1,10ms,fixed", &open(1000.0, Arrivals::Poisson, 8, 5));
     let delay = small(&record).delay.as_ref().unwrap();
     assert_eq!((delay.max, delay.histogram.count() > 100), (0, true));
@@ -271,7 +273,7 @@ fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for
         let record = simulate("8,100us,fixed,errors=100%", &load);
         let stream = small(&record);
         let total = stream.total();
-        // A thousand in a row, and then at most a batch of 32 every 100 ms.
+        // A thousand in a row, and then at most one batch of 32 every 100 ms.
         assert!(total.done == 0 && (1000..1000 + 110 * 32).contains(&total.failures()), "{}", total.failures());
         assert_eq!(record.end, End::Complete);
         if let Load::Open { rate, .. } = load.streams[0].load {
@@ -279,7 +281,7 @@ fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for
             assert_close(offered, rate * 10.0, 0.01, "offered = done + failed + unserved");
         }
     }
-    // Half of them failing is no reason to wait: a thousand in a row do not come.
+    // Failures of half of them are no reason to pause: a thousand in a row do not occur.
     let record = simulate("8,100us,fixed,errors=50%", &closed(8, 10));
     let total = small(&record).total();
     assert_close((total.done + total.failures()) as f64, 8e5, 0.001, "operations in ten seconds");
@@ -287,7 +289,8 @@ fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for
 
 #[test]
 fn every_operation_of_an_open_loop_has_a_delay_and_those_of_the_first_turn_too() {
-    // On the machine's time a worker's first turn comes later than the point begins: much is due by then at this rate.
+    // On real time a worker's first turn comes after the beginning of the point: at this rate many operations are due
+    // by then.
     let mut point = open(1e7, Arrivals::Uniform, 64, 1);
     point.until = Until::Ops(1000);
     let record = run(&Null::new(Clock::real(), 1 << 30), &point);

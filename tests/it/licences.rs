@@ -1,6 +1,6 @@
 //! Every crate in the build has a licence that `deny.toml` allows.
 //!
-//! Reads `cargo metadata` and the list in `deny.toml`; needs no other tool and no network beyond the build's.
+//! Reads `cargo metadata` and the list in `deny.toml`; needs no other tool and no network besides the build's.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -30,8 +30,8 @@ fn every_licence_on_the_list_occurs() {
     }
 }
 
-/// What is not a crate has no lock file that holds it: these are the files of uPlot 1.6.32 as they are published, in the
-/// `dist` of its npm package.
+/// Files that are not a crate are in no lock file. These are the files of uPlot 1.6.32 as published in the `dist` of
+/// its npm package.
 #[test]
 fn what_is_vendored_is_as_it_was_published() {
     for (name, published) in [
@@ -64,7 +64,7 @@ fn packages() -> Vec<(String, String)> {
     packages.iter().map(|package| (text(package, "name"), licence(package))).collect()
 }
 
-/// The licences, by crate, of those that carry a text and name none: the `[[licenses.clarify]]` of `deny.toml`.
+/// Licences per crate, for crates with a licence text but no name: the `[[licenses.clarify]]` of `deny.toml`.
 fn clarified(deny: &str) -> BTreeMap<String, String> {
     let value = |part: &str, key: &str| -> Option<String> {
         let line = part.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
@@ -95,7 +95,7 @@ fn words(expression: &str) -> Vec<String> {
         if part == "WITH"
             && let (Some(licence), Some(exception)) = (words.last_mut(), parts.next())
         {
-            // An exception makes another licence of it, with a place of its own on the list.
+            // An exception turns it into another licence, with its own entry in the list.
             *licence = format!("{licence} WITH {exception}");
         } else {
             words.push(part.to_owned());
@@ -104,7 +104,7 @@ fn words(expression: &str) -> Vec<String> {
     words
 }
 
-/// True if the expression can be met with allowed licences alone.
+/// True if allowed licences are enough to satisfy the expression.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let words = words(expression);
     let mut rest = words.as_slice();

@@ -1,9 +1,9 @@
-//! What a soak exposes is what the formats' specifications say, and what was measured.
+//! The metrics of a soak conform to the formats' specifications and match the measurements.
 //!
-//! The text is read by a strict little checker of its grammar, the protobuf by a decoder that shares nothing with the
-//! encoder; both are then held against the rounds. A Grafana dashboard and the manual name no metric that is not there.
-//! `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test it scrape -- --ignored` serves rounds of a model for a minute, to be
-//! scraped by a Prometheus.
+//! A small strict checker parses the text format, and a decoder that shares no code with the encoder parses the
+//! protobuf; both are then compared with the rounds. The Grafana dashboard and the manual must not name unknown
+//! metrics. `RIGEL_TEST_SERVE=127.0.0.1:9464 cargo test --test it scrape -- --ignored` serves rounds of a model for a
+//! minute, for scraping by a Prometheus.
 
 use crate::common::run;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn about(target: &str) -> About {
     }
 }
 
-/// A round of fixed work on a model, with a disk beside it that was half busy.
+/// A round of fixed work on a model, with a disk that was half busy meanwhile.
 fn measured(number: u32, spec: &str) -> (Round, PointRecord) {
     let stream = |name: &str, depth| Stream {
         sql: None,
@@ -71,7 +71,7 @@ fn soaked(rounds: &[(u32, &str)]) -> (Exposed, Vec<(Round, PointRecord)>) {
     (exposed, rounds)
 }
 
-/// The response times of all rounds: of one class, or of every class.
+/// The response times of all rounds, for one class or for all classes.
 fn times(rounds: &[(Round, PointRecord)], class: &str) -> Latencies {
     let mut all = Latencies::default();
     rounds.iter().for_each(|(_, record)| all.merge(&record.stream(class).unwrap().total().response));
@@ -156,7 +156,7 @@ fn sample(line: &str) -> Result<Line, String> {
     Ok(Line { name: name.into(), labels, value: value.ok_or_else(wrong)? })
 }
 
-/// Reads `OpenMetrics` 1.0.0, and holds it to its rules.
+/// Parses `OpenMetrics` 1.0.0 and checks its rules.
 fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
     let text = text.strip_suffix("# EOF\n").ok_or("no # EOF at the end")?;
     let mut families: BTreeMap<String, Checked> = BTreeMap::new();
@@ -212,7 +212,7 @@ fn check(text: &str) -> Result<BTreeMap<String, Checked>, String> {
     Ok(families)
 }
 
-/// Buckets come in order, none holds less than the one before, and the last is `+Inf` and the count.
+/// Checks that buckets are in order, never decrease, and end with `+Inf`, which equals the count.
 fn check_histogram(name: &str, family: &Checked) -> Result<(), String> {
     let of = |ending: &str| {
         let name = format!("{name}{ending}");
@@ -325,7 +325,7 @@ fn text_is_open_metrics_and_says_what_was_measured() {
 
 #[test]
 fn the_error_budget_is_that_of_the_report() {
-    // Round 2 misses its objective, and 3 to 5 do not take place: a stall. Before round 9 somebody looked elsewhere.
+    // Round 2 misses its objective, and 3 to 5 do not take place: a stall. The gap before round 9 has another cause.
     let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,3ms"), (6, "sim:8,100us"), (9, "sim:8,100us")]);
     let rounds: Vec<Round> = rounds.into_iter().map(|(round, _)| round).collect();
     let About { objectives, share, .. } = about("sim:8,100us");
@@ -345,7 +345,7 @@ fn both_texts_say_the_same() {
     };
     let (old, new): (Vec<String>, Vec<String>) = (lines(Format::Text), lines(Format::OpenMetrics));
     assert_eq!(old, new);
-    // There, metadata has the names of the samples.
+    // There, metadata uses the names of the samples.
     let text = String::from_utf8(exposed.encode(Format::Text)).unwrap();
     for line in
         ["# TYPE rigel_operations_total counter", "# TYPE rigel_info gauge", "# TYPE rigel_response_seconds histogram"]
@@ -371,7 +371,7 @@ fn what_is_exposed_does_not_grow_with_rounds() {
     let mut lines = BTreeSet::new();
     for number in 1..=200 {
         let mut record = record.clone();
-        // Causes without end.
+        // An unlimited number of causes.
         record.streams[0].kinds[0].windows[0].failed = [(format!("SQLSTATE {number}"), 1)].into();
         exposed.add_round(&Round { number, ..round.clone() }, &record);
         if number > 60 {
@@ -385,7 +385,7 @@ fn what_is_exposed_does_not_grow_with_rounds() {
 
 // ---- a decoder of protobuf ----
 
-/// Fields in their order: number, and value.
+/// Fields in order: number and value.
 #[derive(Debug, Clone, PartialEq)]
 enum Wire<'a> {
     Varint(u64),
@@ -462,7 +462,7 @@ fn double(wire: &Wire<'_>) -> Option<f64> {
     if let Wire::Double(value) = wire { Some(*value) } else { None }
 }
 
-/// Families by name: type, and its metrics as labels and the message of the value.
+/// Families by name: type, and metrics as labels and the message of the value.
 type Decoded<'a> = BTreeMap<String, (f64, Vec<(BTreeMap<String, String>, &'a [u8])>)>;
 
 fn decode(mut bytes: &[u8]) -> Decoded<'_> {
@@ -485,7 +485,7 @@ fn decode(mut bytes: &[u8]) -> Decoded<'_> {
     families
 }
 
-/// Native buckets: the upper limit in seconds, and the count.
+/// Native buckets: upper limit in seconds, and count.
 fn native(histogram: &[u8]) -> Vec<(f64, f64)> {
     let schema = all(histogram, 5, signed)[0];
     let mut deltas = all(histogram, 13, signed).into_iter();
@@ -582,7 +582,7 @@ fn measured_once() -> &'static (Round, PointRecord) {
 
 // ---- what speaks of the metrics ----
 
-/// Every metric that can be exposed, by the names of its samples and of its family.
+/// Names of all metrics that can be exposed, both of samples and of families.
 fn names() -> BTreeSet<String> {
     let (mut exposed, mut rounds) = soaked(&[(1, "sim:8,100us")]);
     let (round, record) = &mut rounds[0];

@@ -1,5 +1,5 @@
-//! Journals whose values are not what Rigel writes: every report of such a run is made, or the journal is refused. A
-//! fuzzer goes further (`fuzz/`); this is a fixed sample for every day, the same each time.
+//! Journals with values that Rigel never writes: every report of such a run is made, or the journal is refused. A
+//! fuzzer tests more (`fuzz/`); this is a fixed sample for every build.
 
 use crate::common::{Place, entries, rigel};
 use rigel::analyse::{Product, RunResult, compare};
@@ -10,10 +10,10 @@ use rigel::workload::rng::Rng;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Mutated journals of each sound one.
+/// Number of mutations of each valid journal.
 const MUTATIONS: u64 = 20;
 
-/// All that can be said of a run, alone and beside the one it was made of.
+/// Makes all reports of a run, alone and compared with the original run.
 fn report_of(run: &Run, sound: &Run) {
     let result = report::result(run);
     let _ = (data::json(run, &result), data::csv(run));
@@ -34,7 +34,7 @@ fn report_of(run: &Run, sound: &Run) {
     let _ = html::render(&html::compared(&runs, &found));
 }
 
-/// Goes down into a document by chance, to a single value or to something on the way there, and puts another in its place.
+/// Descends randomly into a document, and replaces the value where it stops.
 fn mutate(value: &mut Value, rng: &mut Rng) {
     let stops = rng.below(12) == 0;
     match value {
@@ -83,7 +83,8 @@ fn mutate(value: &mut Value, rng: &mut Rng) {
     *value = other;
 }
 
-/// What is reported of journals that are `sound` but for one to four values; answers how many were reported and refused.
+/// Makes reports of `sound` journals with one to four mutated values. Returns how many were reported and how many
+/// refused.
 fn reported(name: &str, sound: &str) -> (u64, u64) {
     let path = Path::new(name);
     let whole = journal::parse(path, sound.as_bytes()).unwrap();

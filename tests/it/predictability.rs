@@ -1,4 +1,4 @@
-//! What is said of a series of rounds whose truth is known: steps, slopes, waves, noise, and a published day.
+//! Predictability of series with known truth: steps, slopes, waves, noise, and a published day.
 
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ use rigel::workload::rng::Rng;
 const QUARTER: f64 = 900.0;
 const DAY: f64 = 86_400.0;
 
-/// Normal, of mean 0 and deviation 1 (Box and Muller 1958).
+/// Normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
 fn normal(rng: &mut Rng) -> f64 {
     (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
 }
 
-/// Student's t with three degrees of freedom, scaled to deviation 1: single values of ten deviations are not rare.
+/// Student's t with three degrees of freedom, scaled to deviation 1: values of ten deviations are not rare.
 fn heavy(rng: &mut Rng) -> f64 {
     let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
     normal(rng) / (squares / 3.0).sqrt() / 3f64.sqrt()
@@ -29,7 +29,7 @@ fn heavy(rng: &mut Rng) -> f64 {
 #[derive(Debug, Clone, Copy)]
 enum Noise {
     Independent,
-    /// Neighbours correlate by 0.3.
+    /// With a correlation of 0.3 between neighbours.
     Correlated,
     /// With heavy tails.
     Heavy,
@@ -55,7 +55,7 @@ fn start() -> Moment {
     "2026-03-02T00:00:00+01:00".parse().unwrap()
 }
 
-/// A round that began so many seconds after the start.
+/// A round that begins at `index` times `every` seconds after the start.
 fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
     #[allow(clippy::cast_possible_truncation, reason = "whole seconds of a few weeks")]
     let begin = start().plus_seconds((index as f64 * every) as i64);
@@ -78,7 +78,8 @@ fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
 }
 
 /// Rounds every quarter of an hour around 5,000 a second and a p99 of 1.5 ms, with noise of `deviation` on the rate and
-/// twice that on the latency; `shape` says by round and seconds what is added to the logarithm of the rate.
+/// twice that on the latency. `shape` returns, for a round and its time in seconds, an addition to the logarithm of the
+/// rate.
 fn series(seed: u64, n: usize, noise: (Noise, f64), shape: impl Fn(usize, f64) -> f64) -> Vec<Round> {
     let mut rng = Rng::new(seed, n as u64);
     let (kind, deviation) = noise;
@@ -95,7 +96,7 @@ fn found(rounds: &[Round]) -> Predictability {
     predictability(rounds, &PredictabilityTerms { share: 0.99, ..PredictabilityTerms::default() })
 }
 
-/// What was said to have changed: in words, for a failing test to show.
+/// The reported changes, in words, for failure messages.
 fn told(found: &Predictability) -> Vec<String> {
     let often = found.changed_too_often.iter().map(|of| format!("{of:?} too often"));
     let changes =
@@ -106,7 +107,7 @@ fn told(found: &Predictability) -> Vec<String> {
     often.chain(changes).chain(trends).chain(daily).chain(slow).collect()
 }
 
-/// In how many of so many series of noise something is told.
+/// Descriptions of the series of noise with a false alarm.
 fn false_alarms(seeds: std::ops::Range<u64>, n: usize, noise: Noise, deviation: f64) -> Vec<String> {
     let alarm = |seed: u64| {
         let said = told(&found(&series(seed, n, (noise, deviation), |_, _| 0.0)));
@@ -115,15 +116,15 @@ fn false_alarms(seeds: std::ops::Range<u64>, n: usize, noise: Noise, deviation: 
     seeds.filter_map(alarm).collect()
 }
 
-/// The series that a test makes of each kind: those numbered 0 and on, by which the method was tuned; or as many as
-/// `RIGEL_SERIES` says, from number `RIGEL_FIRST` on, by which it is judged.
+/// Seeds of a test. By default the first series, from number 0 on, on which the method was tuned. `RIGEL_SERIES` sets
+/// their number and `RIGEL_FIRST` the first, to judge the method on other series.
 fn seeds(few: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let first = number("RIGEL_FIRST").unwrap_or(0);
     first..first + number("RIGEL_SERIES").unwrap_or(few)
 }
 
-/// Of more series, no more than one in a thousand.
+/// With more series, at most one in a thousand.
 #[test]
 fn nothing_is_invented_in_two_hundred_series_of_noise() {
     let (mut alarms, mut series) = (Vec::new(), 0);
@@ -141,7 +142,7 @@ fn nothing_is_invented_in_two_hundred_series_of_noise() {
     assert!(alarms.len() as u64 <= if series > 1800 { allowed } else { 0 }, "{}", alarms.join("\n"));
 }
 
-/// What is said of the rate alone.
+/// The reported changes of the rate only.
 fn of_rate(found: &Predictability) -> Vec<(u32, f64)> {
     found
         .changes
@@ -180,7 +181,7 @@ fn a_step_is_found_within_one_round_with_its_size() {
     }
     println!("{all} series: {} wrong; {held} intervals hold the size", wrong.len());
     assert!(wrong.len() <= if all > 400 { all / 50 } else { 4 }, "{}", wrong.join("\n"));
-    // Twenty series in each case, and the same ones: they hold it less often by chance.
+    // With only twenty fixed series in each case, chance can lower the coverage.
     assert!(held * 100 >= 88 * all, "{held} of {all}");
 }
 
@@ -206,7 +207,7 @@ fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
     for (amplitude, n) in [(0.05, 192), (0.10, 288), (0.30, 288)] {
         for noise in [Noise::Independent, Noise::Correlated] {
             for seed in 0..5 {
-                // Greatest at 04:00, least at 16:00.
+                // Maximum at 04:00, minimum at 16:00.
                 let wave = |_, seconds: f64| amplitude * (std::f64::consts::TAU * (seconds / DAY - 4.0 / 24.0)).cos();
                 let found = found(&series(seed, n, (noise, 0.02), wave));
                 let what = format!("{amplitude} {noise:?} {n} seed {seed}: {:?}", told(&found));
@@ -233,7 +234,7 @@ fn a_step_is_found_beside_a_daily_wave() {
     }
 }
 
-/// The published day, as other tools' figures come: nothing is known of what was asked.
+/// The published day, like figures of other tools: without the request.
 fn cloud_day() -> Vec<Round> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/examples/cloud-day.csv")).unwrap();
     let lines = text.lines().filter(|line| line.starts_with("20"));
@@ -298,7 +299,7 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
     assert!(found.verdict.contains("fell by 100 %"), "{}", found.verdict);
 }
 
-/// A backup from 02:00 to 03:00 takes four tenths of the rate, night after night.
+/// A backup from 02:00 to 03:00 takes four tenths of the rate every night.
 fn nights(seed: u64, nights: usize) -> Vec<Round> {
     let slow = |_, seconds: f64| if (2.0..3.0).contains(&(seconds % DAY / 3600.0)) { 0.6_f64.ln() } else { 0.0 };
     series(seed, nights * 96, (Noise::Independent, 0.015), slow)
@@ -385,7 +386,7 @@ fn what_went_wrong_is_said_first_and_is_not_predictable() {
         assert!(found.verdict.starts_with(opening), "{}", found.verdict);
         assert!(found.word == Word::Failing && !found.verdict.contains("Predictable"), "{}", found.verdict);
     }
-    // One in a week is told among the rounds.
+    // A single one in a week is reported among the rounds.
     let mut one = noise(672);
     one[100].end = RoundEnd::Broken("gone".into());
     let found = found(&one);
@@ -403,7 +404,7 @@ fn a_lone_round_before_a_gap_is_no_worst_hour() {
     assert!(before.of_median > 0.7, "{before:?}");
 }
 
-/// Rounds of a load that is due at times of its own: throughput says what was asked for, response time what it was like.
+/// Rounds of an open loop: throughput shows the offered load, response time the device's behaviour.
 #[test]
 fn an_open_load_is_judged_by_its_response_time() {
     type Shape<'a> = &'a dyn Fn(f64, &mut Rng) -> f64;
@@ -457,7 +458,7 @@ fn a_missed_round_stands_for_the_rounds_that_it_delayed() {
     let mut rounds = noise(30);
     rounds.iter_mut().for_each(|round| round.kept[0].kept = true);
     rounds[9].kept[0].kept = false;
-    // Two that a missed round delays, and two after one that was kept.
+    // Two that follow a missed round, and two that follow a met one.
     rounds.drain(20..22);
     rounds.drain(10..12);
     let terms = PredictabilityTerms {
@@ -474,7 +475,7 @@ fn a_missed_round_stands_for_the_rounds_that_it_delayed() {
     assert_eq!((breach.begin, breach.end, breach.seconds), (rounds[9].begin, rounds[10].begin, 3.0 * QUARTER));
 }
 
-/// The rounds of a soak on a model, on virtual time.
+/// The rounds of a soak on a model in virtual time.
 fn simulated(place: &Place, line: &str, name: &str, status: i32) -> (Vec<rigel::record::PointRecord>, String) {
     let output = rigel(place, &format!("soak {line} --no-progress --json --out {name}")).output().unwrap();
     assert_eq!(output.status.code(), Some(status), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -499,7 +500,7 @@ fn a_model_that_becomes_a_tenth_slower_is_told_to() {
     let [(round, factor)] = of_rate(&found)[..] else { panic!("{:?}", told(&found)) };
     assert!(round.abs_diff(41) <= 1 && (factor * 1.1 - 1.0).abs() < 0.02, "{:?}", told(&found));
     assert_eq!(found.word, Word::Stepped);
-    // What was done before a round broke was fast enough; the round has kept nothing.
+    // The operations before a round broke were fast enough, but the round meets no objective.
     let mut broken = before[0].clone();
     assert!(analyse::round(&broken, &objectives).unwrap().kept[0].kept);
     broken.end = End::Broken("gone".into());
@@ -515,7 +516,7 @@ fn stalls_longer_than_a_round_use_up_the_budget_for_as_long_as_they_last() {
     let result = &report["predictability"]["objectives"][0];
     let stalls = result["breaches"].as_array().unwrap().len();
     assert!(stalls >= 3, "{result}");
-    // Rounds behind the last stall are not there to be counted as missing.
+    // Rounds after the last stall do not exist, so they are not counted as missing.
     let least = 1800.0 * (stalls as f64 - 1.0) + 600.0;
     assert!(result["missed_seconds"].as_f64().unwrap() >= least, "{result}");
 }

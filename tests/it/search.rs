@@ -1,5 +1,5 @@
-//! Laws of searches and of their statistics, on simulated devices in virtual time: what theory says beforehand must
-//! come out, with the interval that is claimed for it.
+//! Laws of searches and their statistics on simulated devices in virtual time: results must match theory, within the
+//! claimed interval.
 
 use crate::common::{self, run};
 use rigel::analyse::{Calibration, Confidence, Limits, summarise};
@@ -9,10 +9,10 @@ use rigel::model::{
     Stream, Until, WarmUp,
 };
 
-/// Runs of which 95 % should hold the truth.
+/// Number of runs, of which 95 % should contain the truth.
 const RUNS: u64 = 200;
 
-/// A whole calibration of the device `spec`.
+/// Runs a whole calibration of the device `spec`.
 fn calibrate(spec: &str, request: &CalibrateRequest, seed: u64) -> Calibration {
     common::calibrate(&Sim::new(spec.parse().unwrap(), seed), request, seed, |_| true)
 }
@@ -44,13 +44,13 @@ fn names(found: &Calibration) -> Vec<&str> {
     found.findings.iter().chain(of_points).map(|finding| finding.name.as_str()).collect()
 }
 
-/// 92 to 98 % of the intervals hold the truth.
+/// Checks that 92 to 98 % of the intervals contain the truth.
 fn assert_covers(held: u64, what: &str) {
     println!("{what}: {held} of {RUNS} intervals hold the truth");
     assert!((RUNS * 92 / 100..=RUNS * 98 / 100).contains(&held), "{what}: {held} of {RUNS} intervals hold the truth");
 }
 
-/// The response time of M/M/c: all in microseconds, and operations a microsecond.
+/// The M/M/c queue: times in microseconds, rates in operations per microsecond.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     servers: u32,
@@ -59,7 +59,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The share of operations that wait: Erlang's C formula.
+    /// Fraction of operations that wait: Erlang's C formula.
     fn waiting(self) -> f64 {
         let (c, a) = (f64::from(self.servers), self.rate * self.service);
         let (mut term, mut sum) = (1.0, 0.0);
@@ -71,7 +71,7 @@ impl Queue {
         full / (sum + full)
     }
 
-    /// How fast the waiting of those that wait, which is exponential, ends.
+    /// Rate of the exponential waiting time of the operations that wait.
     fn freed(self) -> f64 {
         f64::from(self.servers) / self.service - self.rate
     }
@@ -80,14 +80,14 @@ impl Queue {
         self.service + self.waiting() / self.freed()
     }
 
-    /// The share of operations that take longer: service alone, or waiting and service, which are independent.
+    /// Fraction of operations that take longer: service alone, or waiting and service, which are independent.
     fn longer(self, time: f64) -> f64 {
         let (served, freed) = (1.0 / self.service, self.freed());
         let both = (served * (-freed * time).exp() - freed * (-served * time).exp()) / (served - freed);
         (1.0 - self.waiting()) * (-served * time).exp() + self.waiting() * both
     }
 
-    /// By halving, to far below a bucket.
+    /// By bisection, to far below a bucket's width.
     fn quantile(self, q: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1e9);
         for _ in 0..200 {
@@ -98,7 +98,7 @@ impl Queue {
     }
 }
 
-/// What `rigel curve sim:SPEC --rate RATE` knows of its point: with the warm-up and the rule that ends a point.
+/// The result of `rigel curve sim:SPEC --rate RATE` for its point, with its warm-up and stopping rule.
 fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
     let request = CurveRequest {
         loads: Loads::Rates(vec![rate]),
@@ -117,7 +117,7 @@ fn offered(spec: &str, rate: u64, seed: u64) -> Confidence {
     summarise(&run(&Sim::new(spec.parse().unwrap(), seed), &point)).classes[0].confidence.unwrap()
 }
 
-/// How often limits hold the truth: with both ends, with the lower one alone, and how often there are none.
+/// How often limits contain the truth: with both ends, with only the lower end, and how often there are none.
 #[derive(Debug, Default)]
 struct Coverage {
     both: u64,
@@ -143,7 +143,8 @@ impl Coverage {
     }
 }
 
-/// So few of so many as chance shows once in a thousand, if each holds the truth 95 times of 100.
+/// A number of hits so low that chance gives it once in a thousand tests, if each interval contains the truth 95 times
+/// of 100.
 fn least_of(number: u64) -> f64 {
     let number = number as f64;
     0.95 * number - 3.1 * (0.95 * 0.05 * number).sqrt() - 0.5
@@ -153,7 +154,7 @@ fn least_of(number: u64) -> f64 {
 fn the_interval_of_throughput_and_of_the_median_holds_the_truth_as_often_as_it_says() {
     let (mut throughput, mut median) = (0, 0);
     for seed in 0..RUNS {
-        // Four servers of 1 ms, always busy: 4,000 a second. One of them alone: a median of ln 2 ms.
+        // Four servers of 1 ms, always busy: 4,000 a second. A single server: a median of ln 2 ms.
         let busy = Sim::new("4,1ms".parse().unwrap(), seed);
         let summary = summarise(&run(&busy, &point(Load::Closed { depth: 8 }, precise(2.0))));
         throughput += u64::from(summary.classes[0].rate().interval.unwrap().contains(4000.0));
@@ -174,12 +175,12 @@ fn the_interval_of_an_open_loops_mean_response_holds_erlangs() {
     };
     let held = (0..RUNS).filter(held).count() as u64;
     println!("mean response: {held} of {RUNS} intervals hold the truth");
-    // A point of 2 to 5 s is short for a queue: a little less often than it says, as the document has it.
+    // A point of 2 to 5 s is short for a queue: the coverage is slightly lower than claimed, as documented.
     assert!((RUNS * 89 / 100..=RUNS * 98 / 100).contains(&held), "mean response: {held} of {RUNS}");
 }
 
-/// A tail near saturation is made of a few bunches of slow operations. Where they do not tell how far it reaches, there
-/// is no upper end. As many seeds as `RIGEL_SEEDS` says, from `RIGEL_FIRST` on.
+/// A tail near saturation consists of a few bursts of slow operations. If they do not determine its extent, there is no
+/// upper end. `RIGEL_SEEDS` sets the number of seeds, `RIGEL_FIRST` the first.
 #[test]
 fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() {
     let number = |name, usual| std::env::var(name).map_or(usual, |text| text.parse::<u64>().unwrap());
@@ -227,7 +228,7 @@ fn a_calibration_finds_what_the_model_is_made_of() {
     let large = 1_048_576.0 / (100e-6 + 1_048_576.0 / 1e9) / 1e6;
     assert!((found.stream.unwrap().mb_per_s.value / large - 1.0).abs() < 0.01, "{:?}", found.stream);
     assert!((found.large.unwrap().mb_per_s.value / large / 8.0 - 1.0).abs() < 0.02, "{:?}", found.large);
-    // Offered at random times, nearly all of it is served within 20 ms; more than there is never is.
+    // At random arrival times, nearly all of it is served within 20 ms; more than the capacity never is.
     let kept = found.sustained.kept_rate.unwrap() as f64;
     assert!((0.85..1.0).contains(&(kept * per_op / 8.0)), "{:?}", found.sustained);
     assert!(!names(&found).contains(&"drift") && !names(&found).contains(&"cache"), "{:?}", names(&found));
@@ -246,7 +247,7 @@ fn where_it_begins_does_not_change_what_is_found() {
 
 #[test]
 fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
-    // One server of 1 ms: at depth N every read takes N ms, so a bound of 2.5 ms is kept up to 2, and broken at 4.
+    // One server of 1 ms: at depth N every read takes N ms, so a bound of 2.5 ms is met up to 2, and missed at 4.
     let bound: Bound = "2500us@p99".parse().unwrap();
     let request = CalibrateRequest { bound, ..CalibrateRequest::DEFAULT };
     let found = calibrate("1,1ms,fixed", &request, 3);
@@ -260,14 +261,14 @@ fn a_search_under_a_bound_finds_the_depth_and_the_rate_that_theory_gives() {
     let request = CalibrateRequest { bound, point_most: Nanos::from_secs(300), ..CalibrateRequest::DEFAULT };
     let found = calibrate("1,1ms", &request, 3);
     let (kept, broken) = (found.sustained.kept_rate.unwrap(), found.sustained.broken_rate.unwrap());
-    // What theory allows lies between what was kept and what was not, and they are close.
+    // The theoretical limit is between the met and the missed rate, and both are close to it.
     assert!((850..=910).contains(&kept) && (890..=960).contains(&broken), "{:?}", found.sustained);
 }
 
 #[test]
 fn a_stall_shows_in_an_open_loop_as_theory_says_and_in_no_median_of_a_closed_one() {
-    // Standing still for 1 s of every 10, with time to spare otherwise: what is due during the stall waits for the rest
-    // of it, evenly from 0 to 1 s. A tenth of all waits, so p95 is half of it, and p99 0.9 s.
+    // Stalls for 1 s of every 10, otherwise with time to spare: operations due during a stall wait for the rest of it,
+    // uniformly from 0 to 1 s. A tenth of all waits, so p95 is half of the stall, and p99 0.9 s.
     let device = || Sim::new("64,100us,fixed,stall=1s/10s".parse().unwrap(), 7);
     let until = Until::Elapsed(Nanos::from_secs(100));
     let load = Load::Open { rate: 1000.0, arrivals: Arrivals::Uniform, in_flight_max: 4096 };
@@ -290,11 +291,11 @@ fn a_provisioned_limit_is_named_with_its_value() {
         assert!((maximum / limit - 1.0).abs() < 0.01, "{maximum}");
         let cap = found.curve.cap.unwrap();
         assert!((cap.throughput / limit - 1.0).abs() < 0.01, "{cap:?}");
-        // One read after the other wastes a token now and then; two do not.
+        // One read after the other sometimes wastes a token; two do not.
         assert!(found.curve.knee.unwrap().load < 2.5, "{:?}", found.curve.knee);
         assert!(names(&found).contains(&"cap"), "{:?}", found.findings);
     }
-    // And calibrations of one limit agree.
+    // Calibrations of the same limit agree.
     let maximum = |seed| {
         let found = calibrate("16,100us,limit=2000/s", &CalibrateRequest::DEFAULT, seed);
         assert!(names(&found).contains(&"cap"), "{seed}: {:?}", found.findings);
@@ -307,7 +308,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
 
 #[test]
 fn credit_for_bursts_that_runs_out_is_told_apart_from_what_is_sustained() {
-    // 60,000 reads of credit: gone within the first points.
+    // 60,000 reads of credit: used up within the first points.
     let found = calibrate("16,100us,limit=2000/s+60000", &CalibrateRequest::DEFAULT, 3);
     let burst = found.findings.iter().find(|finding| finding.name == "burst-credit");
     assert!(burst.is_some_and(|finding| finding.what.contains("to 200")), "{:?}", found.findings);
@@ -346,7 +347,7 @@ fn a_cache_is_told_from_a_device_and_its_size_is_bracketed() {
 #[test]
 fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
     let found = calibrate("1,1h", &CalibrateRequest::DEFAULT, 1);
-    // A pass ends by its time, and no point has more windows than one takes.
+    // A pass ends by time, and no point has more windows than one pass takes.
     assert!(found.points.iter().all(|point| point.measured_s <= 60.0), "{:?}", found.points);
     assert!(found.maximum.is_none() && found.cache.cache_at_least.is_none(), "{:?}", found.cache);
     let names = names(&found);
@@ -374,6 +375,6 @@ fn ten_calibrations_of_one_device_agree() {
     let maxima: Vec<f64> =
         (0..10).map(|seed| calibrate("4,1ms", &CalibrateRequest::DEFAULT, seed).maximum.unwrap().iops.value).collect();
     let (least, greatest) = maxima.iter().fold((f64::MAX, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
-    // Each is the greatest of several points known to 2 %.
+    // Each is the maximum of several points with a precision of 2 %.
     assert!(greatest / least < 1.03, "{maxima:?}");
 }

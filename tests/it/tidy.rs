@@ -1,14 +1,14 @@
-//! The architecture as a test: reads the sources and fails where the house rules are broken.
+//! Tests of the architecture: reads the sources and fails if a house rule is broken.
 //!
-//! Each rule is a row of a table below, with the reason that a failure prints. A new room gets a row in [`ROOMS`].
-//! Code in `#[cfg(test)]` is free of most rules; comments and strings never count as code.
-//! The last tests break every rule on purpose, on small strings, to show that each can fail.
+//! Each rule is a row of a table below, with the reason that a failure prints. A new module gets a row in [`ROOMS`].
+//! Code in `#[cfg(test)]` is exempt from most rules; comments and strings never count as code. The last tests break
+//! every rule on purpose, on small strings, to show that each can fail.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which rooms a room may import, itself aside. `main` stands for the program, the others for `src/<room>`.
+/// The modules that a module may import besides itself. `main` is the program, the others are `src/<module>`.
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
@@ -17,8 +17,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("record", &["model", "files"]),
     ("observe", &["model", "clock"]),
     ("server", &["model", "clock", "files"]),
-    // Of `workload` an engine needs the generator of random numbers and what is written, never the mix; of `observe` the
-    // guard needs how devices stand on each other.
+    // From `workload` an engine needs the random number generator and the content of writes, never the mix; from
+    // `observe` the guard needs the stack of devices.
     ("engine", &["model", "clock", "files", "workload", "observe"]),
     ("drive", &["model", "clock", "workload", "engine", "record"]),
     ("import", &["model", "record"]),
@@ -41,15 +41,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
 ];
 
-/// A piece of code that may stand in few places.
+/// Code that is allowed only in certain files.
 struct Banned {
-    /// The code, found only where no letter, digit or underscore adjoins it.
+    /// The code; it matches only if no letter, digit or underscore adjoins it.
     code: &'static str,
-    /// Paths below `src/` in which it is allowed; one that ends in `/` is a folder.
+    /// Paths below `src/` where it is allowed; a path that ends in `/` is a folder.
     allowed_in: &'static [&'static str],
-    /// Allowed in `#[cfg(test)]` as well.
+    /// True if it is also allowed in `#[cfg(test)]`.
     allowed_in_tests: bool,
-    /// Printed when the rule is broken.
+    /// Message if the rule is broken.
     why: &'static str,
 }
 
@@ -83,8 +83,8 @@ const BANNED: &[Banned] = &[
     Banned { code: "unimplemented!", allowed_in: &[], allowed_in_tests: false, why: UNFINISHED },
 ];
 
-/// Marks that no text of the project carries, comments and documents included. Written in two halves, because
-/// this file is searched as well.
+/// Marks that must not occur in any text of the project, including comments and documents. Written in two halves,
+/// because this file is searched too.
 const MARKS: &[(&str, &str)] = &[
     (concat!("TO", "DO"), "open an issue, or do it"),
     (concat!("FIX", "ME"), "open an issue, or do it"),
@@ -95,17 +95,17 @@ const MARKS: &[(&str, &str)] = &[
     (concat!(">>>>", ">>>"), "half of a merge"),
 ];
 
-/// Lines in main.rs.
+/// Maximum number of lines in main.rs.
 const MAIN_LINES_MAX: usize = 60;
-/// Lines in a source file, tests included.
+/// Maximum number of lines in a source file, including tests.
 const FILE_LINES_MAX: usize = 900;
-/// Lines in a function outside tests: a screen.
+/// Maximum number of lines in a function outside tests: one screen.
 const FUNCTION_LINES_MAX: usize = 80;
-/// Characters in a line, for what rustfmt cannot break: comments and macros. A line with a string may be longer,
-/// because a message is searched for in one piece.
+/// Maximum number of characters per line, for text that rustfmt cannot break: comments and macros. A line with a string
+/// may be longer, because messages are searched for in one piece.
 const LINE_CHARS_MAX: usize = 120;
 
-/// The only place from which dependencies come. A lock file written beside a mirror would name the mirror.
+/// The only allowed source of dependencies. A lock file written with a mirror would name the mirror.
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 // ---- the rules, on the project's files ----
@@ -113,7 +113,7 @@ const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 #[test]
 fn no_test_takes_the_time() {
     let files = files_below(&root().join("tests"));
-    // Those of answers that are known hold what was measured against a watch of their own, as a bound from outside.
+    // Tests of known results compare measurements with a clock of their own, as an external bound.
     let others = files.iter().filter(|file| !file.starts_with(root().join("tests/truth")));
     let broken: Vec<String> = others
         .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
@@ -206,7 +206,7 @@ fn the_lock_file_names_one_source() {
 fn no_text_carries_a_mark_of_unfinished_work() {
     let mut searched = 0;
     for file in project_files() {
-        // Whatever is not text (vendored pictures, recorded journals) carries no such marks.
+        // Files that are not text (vendored pictures, recorded journals) contain no such marks.
         let Ok(text) = fs::read_to_string(&file) else { continue };
         report(&marks_found(&text), &file.display().to_string());
         searched += 1;
@@ -218,7 +218,7 @@ fn no_text_carries_a_mark_of_unfinished_work() {
 
 fn imports_broken(room: &str, depth: usize, code: &str) -> Vec<String> {
     let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
-        // lib.rs declares the rooms and imports none.
+        // lib.rs declares the modules and imports none.
         return if room == "lib" {
             Vec::new()
         } else {
@@ -237,7 +237,7 @@ fn imports_broken(room: &str, depth: usize, code: &str) -> Vec<String> {
     broken
 }
 
-/// The first name of every path after `root`, those in `root{…}` as well.
+/// The first name of every path after `root`, including those in `root{…}`.
 fn paths_after(code: &str, root: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for at in words_at(code, root) {
@@ -327,7 +327,7 @@ fn dependencies_without_reason(manifest: &str) -> Vec<String> {
             in_dependencies = line.ends_with("dependencies]");
         } else if in_dependencies && let Some((name, _)) = line.split_once(" = ") {
             let family = |name: &str| name.split(['_', '-']).next().map(str::to_owned);
-            // `clap_mangen` right below `clap` needs no sentence of its own.
+            // `clap_mangen` right below `clap` needs no reason of its own.
             let related = reasoned.is_some_and(|before| family(before) == family(name)) && !above.is_empty();
             if above.starts_with("# ") || related {
                 reasoned = Some(name);
@@ -362,7 +362,7 @@ fn marks_found(text: &str) -> Vec<String> {
 
 /// A file below `src/`.
 struct Source {
-    /// Relative to `src/`.
+    /// Path relative to `src/`.
     path: String,
     text: String,
 }
@@ -374,18 +374,18 @@ impl Source {
         first.trim_end_matches(".rs").to_owned()
     }
 
-    /// How many `super::` lead from this file's module to the crate's root.
+    /// Number of `super::` from this file's module to the crate's root.
     fn module_depth(&self) -> usize {
         let parts = self.path.trim_end_matches(".rs").split('/').filter(|part| *part != "mod").count();
         if ["main.rs", "lib.rs"].contains(&self.path.as_str()) { 0 } else { parts }
     }
 
-    /// The text with comments and the insides of strings blanked.
+    /// The text with comments and the contents of strings blanked.
     fn code(&self) -> String {
         code_of(&self.text)
     }
 
-    /// The code without what is compiled for tests only.
+    /// The code without parts that are compiled only for tests.
     fn product_code(&self) -> String {
         without_tests(&self.code())
     }
@@ -411,7 +411,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Every file that a commit could hold.
+/// Every file that a commit could contain.
 fn project_files() -> Vec<PathBuf> {
     let kept = |entry: &PathBuf| {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -451,7 +451,7 @@ fn report(broken: &[String], file: &str) {
     assert!(lines.is_empty(), "\n{}\n", lines.join("\n"));
 }
 
-/// Blanks comments and the insides of strings and characters, leaving every other byte and every line in its place.
+/// Blanks comments and the contents of strings and characters. Every other byte and every line keeps its position.
 fn code_of(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -503,7 +503,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// The number of `#` between `r` and a quote, if that is what stands at `at`.
+/// The number of `#` between `r` and a quote, if they are at `at`.
 fn raw_hashes(bytes: &[u8], at: usize) -> Option<usize> {
     let hashes = bytes[at..].iter().take_while(|byte| **byte == b'#').count();
     (bytes.get(at + hashes) == Some(&b'"')).then_some(hashes)
@@ -516,14 +516,14 @@ fn raw_string_end(bytes: &[u8], after_r: usize) -> usize {
     find(&bytes[inside..], &close).map_or(bytes.len(), |found| inside + found + close.len())
 }
 
-/// The end of a character literal, or of the quote alone where it begins a lifetime.
+/// The end of a character literal, or of only the quote if it begins a lifetime.
 fn character_end(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start + 1..];
     if rest.first() == Some(&b'\\') {
-        // Past the escaped byte, which may itself be a quote.
+        // After the escaped byte, which may itself be a quote.
         return start + 3 + find(&rest[2..], b"'").map_or(0, |found| found + 1);
     }
-    // One character is at most four bytes; a lifetime has no quote so near, or has a letter before it.
+    // A character has at most four bytes; a lifetime has no quote that close, or has a letter before it.
     let quote = rest.iter().take(5).position(|byte| *byte == b'\'');
     match quote {
         Some(end) if std::str::from_utf8(&rest[..end]).is_ok_and(|inside| inside.chars().count() == 1) => {
@@ -533,7 +533,7 @@ fn character_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Blanks every item behind `#[cfg(test)]`.
+/// Blanks every item after `#[cfg(test)]`.
 fn without_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut kept = code.to_owned();
@@ -547,7 +547,7 @@ fn without_tests(code: &str) -> String {
     kept
 }
 
-/// Just past the brace that closes the one at `open`.
+/// The position just after the brace that closes the one at `open`.
 fn closing(code: &str, open: usize) -> Option<usize> {
     if code.as_bytes().get(open) != Some(&b'{') {
         return None;
@@ -562,7 +562,7 @@ fn closing(code: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Where the body of the function at `start` opens; none if it has none.
+/// Where the body of the function at `start` opens; `None` if it has none.
 fn body_of(code: &str, start: usize) -> Option<usize> {
     let mut depth = 0;
     for (at, byte) in code.bytes().enumerate().skip(start) {
@@ -585,7 +585,7 @@ fn adjoins_word(bytes: &[u8], at: usize) -> bool {
     at > 0 && is_word(bytes[at - 1])
 }
 
-/// Where `word` stands by itself. An end that is no letter, such as `::`, may adjoin anything.
+/// Positions of `word` as a whole word. An end that is not a letter, such as `::`, may adjoin anything.
 fn words_at<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     let open_end = word.as_bytes().last().is_some_and(|byte| !is_word(*byte));
@@ -628,7 +628,7 @@ fn the_table_of_rooms_has_no_circle_and_names_only_rooms() {
     for (at, (room, allowed)) in ROOMS.iter().enumerate() {
         for name in *allowed {
             let place = ROOMS.iter().position(|(other, _)| other == name);
-            // Whatever is imported has its row before: so no circle can close.
+            // An imported module must have its row before: so there can be no cycle.
             assert!(place.is_some_and(|place| place < at), "'{room}' imports '{name}', which has no row above it");
         }
     }

@@ -1,4 +1,4 @@
-//! One contract, every engine: a new engine is added to `engines` and must pass all of it.
+//! One contract for every engine: a new engine is added to `engines` and must pass all of it.
 
 use crate::common::{self, Missing, Scratch, scratch_file};
 use rigel::clock::Clock;
@@ -25,7 +25,7 @@ const BLOCK: u32 = 8192;
 const BLOCKS: u64 = 2048;
 const SLOTS: usize = 32;
 
-/// How a volume is opened.
+/// Mode of opening a volume.
 #[derive(Clone, Copy)]
 struct Access {
     write: bool,
@@ -44,7 +44,7 @@ fn volume(files: &[&Scratch], access: Access) -> Volume {
     }
 }
 
-/// Every engine that works on files, on the same files.
+/// Every engine for files, on the same files.
 fn file_engines(files: &[&Scratch], access: Access) -> Vec<Box<dyn Engine>> {
     let volume = || volume(files, access);
     let uring = Uring::new(Clock::real(), volume(), &[BLOCK; SLOTS]).unwrap();
@@ -65,7 +65,7 @@ fn op(kind: Kind, position: u64) -> Op {
     Op { position, length: BLOCK, kind }
 }
 
-/// Submits `ops`, one a slot, and reaps until all are over.
+/// Submits `ops`, one per slot, and reaps until all are complete.
 fn execute(engine: &dyn Engine, ops: &[Op]) -> Vec<Completion> {
     let mut session = engine.open(&vec![BLOCK; ops.len()]).unwrap();
     let mut over = Vec::new();
@@ -137,7 +137,7 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
         ];
         let engine = file_engines(&[&files[0], &files[1]], WRITE).remove(number);
         let before = files.each_ref().map(|file| std::fs::read(&file.path).unwrap());
-        // One block in each file, and the last and first where they meet.
+        // One block in each file, and the last and first block where the files meet.
         let positions = [7, BLOCKS - 1, BLOCKS, BLOCKS + 9];
         for (position, kind) in positions.into_iter().zip([Kind::Write, Kind::Log, Kind::Write, Kind::Log]) {
             execute(engine.as_ref(), &[op(kind, position)]);
@@ -247,11 +247,11 @@ fn every_engine_does_log_writes() {
     }
 }
 
-/// Pages of `file` in the page cache that are not on the disk: dirty, or on their way.
+/// Number of pages of `file` in the page cache that are not on disk: dirty, or being written.
 fn unwritten(file: &std::fs::File) -> Result<u64, Missing> {
     // Linux 6.5; the number is the same on every architecture.
     const CACHESTAT: libc::c_long = 451;
-    // Bytes from and how many, 0 for all.
+    // Offset and length, 0 for all.
     let range = [0u64; 2];
     // Pages cached, dirty, being written, evicted, evicted recently.
     let mut pages = [0u64; 5];
@@ -263,7 +263,7 @@ fn unwritten(file: &std::fs::File) -> Result<u64, Missing> {
 #[test]
 fn a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before() {
     common::test("a_log_write_is_over_when_it_is_on_the_disk_and_another_write_before", || {
-        // Through the page cache, where the difference can be seen.
+        // Through the page cache, where the difference is visible.
         let cached = Access { write: true, direct: false };
         let file = scratch_file("contract-durable", BLOCKS * u64::from(BLOCK));
         let opened = std::fs::File::open(&file.path).unwrap();
@@ -306,7 +306,7 @@ fn an_engine_says_what_it_is() {
     }
 }
 
-/// Makes `io_uring_setup` fail with EPERM in this process, as containers do, by a seccomp filter.
+/// Makes `io_uring_setup` fail with EPERM in this process, as containers do, with a seccomp filter.
 fn forbid_io_uring() -> std::io::Result<()> {
     const LOAD_SYSCALL_NUMBER: libc::sock_filter = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
     let program = [

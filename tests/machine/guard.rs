@@ -1,10 +1,10 @@
-//! The guard refuses to write to what somebody may want, on real files, loop devices and filesystems.
+//! The guard refuses to destroy existing data, on real files, loop devices and filesystems.
 //!
-//! Most of these need root, loop devices and a tool. Where one of those is missing the test prints
-//! `skipped: <test>: <reason>` and passes, unless `RIGEL_REQUIRE_ALL` is set: then it fails, so that nothing is skipped
-//! silently where everything should be there. What a test sets up is taken down even if the test fails.
+//! Most of these tests need root, loop devices and a tool. If one is missing the test prints `skipped: <test>:
+//! <reason>` and passes, unless `RIGEL_REQUIRE_ALL` is set: then it fails, so that nothing is skipped silently on a
+//! machine that should have everything. The setup of a test is removed even if the test fails.
 //!
-//! A new refusal of the guard comes with a test here.
+//! A new refusal of the guard needs a test here.
 
 use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, say_skipped, test, text};
 use rigel::engine::guard;
@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Swap in use, no longer at the end.
+/// Swap in use, turned off on drop.
 struct Swap(PathBuf);
 
 impl Swap {
@@ -32,7 +32,7 @@ impl Drop for Swap {
     }
 }
 
-/// A process that holds a file open, ended at the end.
+/// A process that holds a file open, ended on drop.
 struct Holder(Child);
 
 impl Holder {
@@ -52,7 +52,7 @@ fn permit_write(path: &Path, destroy: &[PathBuf]) -> Result<(), Error> {
     guard::permit(Opened::open(path)?, destroy).map(drop)
 }
 
-/// The guard must refuse `path` although it was named twice, name it, use these words, and offer a hint.
+/// The guard must refuse `path` although it was named twice, and mention it, use these words, and offer a hint.
 #[track_caller]
 fn refused(path: &Path, words: &str) {
     let error = permit_write(path, &[path.to_path_buf()]).expect_err(words);
@@ -81,7 +81,7 @@ fn a_bare_file_is_refused_until_it_is_named_twice() {
     assert!(said.contains(&format!("--destroy {}", file.display())), "{said}");
     assert!(permit_write(&file, std::slice::from_ref(&other)).is_err());
     permitted(&file, std::slice::from_ref(&file));
-    // Another way to write the same path, and a link to it.
+    // Another spelling of the same path, and a link to it.
     let link = place.0.join("link");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     permitted(&file, &[other, place.0.join("../").join(place.0.file_name().unwrap()).join("file")]);
@@ -109,7 +109,7 @@ fn what_rigel_made_itself_needs_no_second_naming() {
     let path = PathBuf::from(kept.display_name());
     drop(kept);
     permitted(&path, &[]);
-    // A copy has the bytes and not the right.
+    // A copy has the bytes but not the permission.
     let copy = place.0.join("copy");
     std::fs::copy(&path, &copy).unwrap();
     assert!(permit_write(&copy, &[]).is_err());
@@ -168,7 +168,7 @@ fn a_device_that_is_mounted_in_another_container_is_refused() {
         let mut answer = [0; 8];
         let read = container.0.stdout.take().expect("it is piped").read_exact(&mut answer);
         read.map_err(|_| Missing("nothing can be mounted in a namespace of its own".into()))?;
-        // Nothing is mounted as far as this process sees.
+        // As far as this process sees, nothing is mounted.
         refused(&device.0, "is held open by the kernel");
         drop(container);
         Ok(())
@@ -185,7 +185,7 @@ fn a_disk_is_refused_for_its_mounted_partition() {
         let device = Loop::new(&file)?;
         let first = PathBuf::from(format!("{}p1", device.0.display()));
         if !first.exists() {
-            // A kernel that does not know this kind of table is told of the partition.
+            // A kernel that does not know this kind of table must be told about the partition.
             need("partx", &["--add", text(&device.0)])?;
         }
         need("mkfs.ext4", &["-q", text(&first)])?;
@@ -199,7 +199,7 @@ fn a_disk_is_refused_for_its_mounted_partition() {
     });
 }
 
-/// One partition over all of the file.
+/// Creates one partition over the whole file.
 fn partition(file: &Path, label: &str) -> Result<(), Missing> {
     need("sh", &["-c", &format!("printf 'label: {label}\\n,,L\\n' | sfdisk --quiet '{}'", file.display())]).map(drop)
 }
@@ -216,7 +216,7 @@ fn partition_tables_are_refused() {
             let device = Loop::new(&file)?;
             refused(&device.0, words);
         }
-        // Somebody has wiped the start of the disk; the copy at its end is still there.
+        // The start of the disk was wiped; the copy at its end still exists.
         let file = place.file("wiped", SIZE);
         partition(&file, "gpt")?;
         let wiped = File::options().write(true).open(&file).unwrap();
@@ -239,7 +239,7 @@ fn filesystems_are_refused_on_devices_and_in_files() {
             ("mkfs.xfs", &["-q", "-f"], "an XFS filesystem"),
         ];
         for (program, options, words) in kinds {
-            // XFS makes nothing smaller than 300 MB; the file has holes, so this costs little.
+            // XFS needs at least 300 MB; the file has holes, so this costs little.
             let file = place.file(program, 400 * MIB);
             need(program, &[options, &[text(&file)]].concat())?;
             refused(&file, words);
@@ -325,7 +325,7 @@ fn the_file_behind_a_loop_device_is_refused() {
 #[test]
 fn a_member_of_a_mapped_device_is_refused() {
     const NAME: &str = "a_member_of_a_mapped_device_is_refused";
-    // A kernel without device mapper has no such members; what the guard reads of them is tested on a copy of /sys.
+    // A kernel without device mapper has no such devices; the guard's parsing of them is tested on a copy of /sys.
     if !std::fs::read_to_string("/proc/devices").is_ok_and(|devices| devices.contains("device-mapper")) {
         say_skipped(NAME, "this kernel has no device mapper");
         return;
@@ -389,7 +389,7 @@ fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() 
         let initialise = ["-u", user, "--", "initdb", "--no-sync", "--auth=trust", "-D", text(&data)];
         need("runuser", &initialise)?;
 
-        // A table and an index of template1, by their names that never change: pg_class and its index of names.
+        // A table and an index of template1, by their permanent file names: pg_class and its index of names.
         let of = |name: &str| data.join(name);
         let log =
             std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
@@ -401,12 +401,12 @@ fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() 
         ];
         for (path, words) in files {
             refused(&path, words);
-            // Somewhere else, it is still what it is.
+            // In another place it is still recognised.
             let copy = place.0.join("copy");
             std::fs::copy(&path, &copy).unwrap();
             refused(&copy, words);
         }
-        // A file without a single recognisable byte belongs to the database by its place.
+        // A file without any recognisable bytes belongs to the database by its location.
         let plain = of("base/1/99999");
         File::create(&plain).unwrap().set_len(SIZE).unwrap();
         refused(&plain, "which is a PostgreSQL data directory");

@@ -1,7 +1,7 @@
-//! The guard under attack: what was judged is what is written, and what stands on the same bytes is found.
+//! The guard under attack: exactly the checked target is written, and everything that shares its bytes is found.
 //!
-//! Each test does what somebody did, or could do, to have Rigel overwrite what it must not. Those that need root, loop
-//! devices or a tool say so where that is missing, as in `guard.rs`.
+//! Each test does what somebody did, or could do, to make Rigel overwrite existing data. Tests that need root, loop
+//! devices or a tool report it if that is missing, as in `guard.rs`.
 
 use crate::common::{Loop, Missing, Mounted, Place, need, one_at_a_time, test, text, wait, wait_until};
 use rigel::engine::guard;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: u64 = 4 * MIB;
 
-/// What `rigel` does between its command line and its first write.
+/// The steps of `rigel` between its command line and its first write.
 fn open_to_write(path: &Path, destroy: &[PathBuf]) -> Result<Volume, Error> {
     let permit = guard::permit(Opened::open(path)?, destroy)?;
     Volume::to_write(&[permit], VolumeMap::new(&[SIZE], Layout::Concat, 4096)?, false)
@@ -41,7 +41,7 @@ fn permitted(path: &Path) {
     }
 }
 
-/// The attacker's own file, somebody's file that is to be overwritten, and links to both.
+/// The attacker's own file, a victim's file that is to be overwritten, and links to both.
 struct Stage {
     _place: Place,
     mine: PathBuf,
@@ -89,7 +89,7 @@ fn what_was_judged_is_written_wherever_its_path_leads_by_then() {
     let volume = Volume::to_write(&[permit], map, false).unwrap();
     volume.files()[0].write_all_at(b"measured", 0).unwrap();
     assert_eq!((&first_bytes(&stage.mine), first_bytes(&stage.victim)), (b"measured", [0; 8]));
-    // The name in `--destroy` is looked up like any other: led to something else, it is no leave for this.
+    // The name in `--destroy` is resolved like any other: if it leads elsewhere, it does not permit this target.
     let opened = Opened::open(&stage.victim).unwrap();
     assert!(guard::permit(opened, std::slice::from_ref(&stage.mine)).is_err());
 }
@@ -105,7 +105,7 @@ fn a_link_that_is_exchanged_without_pause_never_leads_to_the_victim() {
                 stage.exchange();
             }
         });
-        // Many attempts, and then on until both ends of the race were seen.
+        // Many attempts, and more until both outcomes of the race occurred.
         for attempt in 0..100_000 {
             match open_to_write(&stage.link, std::slice::from_ref(&stage.mine)) {
                 Ok(volume) => {
@@ -136,7 +136,7 @@ fn an_open_file_without_a_name_is_not_taken_for_rigels_own() {
     let inherited = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
     let error = open_to_write(&inherited, &[]).unwrap_err();
     assert!(error.to_string().contains("--destroy"), "{error}");
-    // It is as good a target as any other for somebody who names it twice.
+    // It is as good a target as any other if the user names it twice.
     permitted(&inherited);
 }
 
@@ -147,7 +147,7 @@ fn a_pipe_that_took_the_place_of_a_file_is_neither_waited_for_nor_opened() {
     let owner_only = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, owner_only, 0).unwrap();
     assert!(Opened::open(&path).unwrap_err().to_string().contains("is a pipe"));
-    // Nobody has opened its other end: a writer that asks not to wait is refused.
+    // Nobody has opened the other end: a non-blocking writer is refused.
     let writer = rustix::fs::open(&path, rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK, owner_only);
     assert_eq!(writer.unwrap_err(), rustix::io::Errno::NXIO);
 }
@@ -168,7 +168,7 @@ fn a_second_loop_device_on_a_mounted_image_is_refused() {
         let image = place.file("image", 64 * MIB);
         let first = Loop::new(&image)?;
         need("mkfs.ext4", &["-q", text(&first.0)])?;
-        // Past every superblock: the area itself shows nothing of the filesystem.
+        // Behind every superblock: this area alone shows nothing of the filesystem.
         let second = loop_from(&image, 20 * MIB)?;
         refused(&second.0, "stands on '");
         let mounted = Mounted::new(&first.0, &place)?;
@@ -202,7 +202,7 @@ fn a_loop_device_over_a_databases_file_is_refused() {
         let file = place.file("table", SIZE);
         let device = Loop::new(&file)?;
         refused(&device.0, "which is a PostgreSQL data directory");
-        // The file is found by what it is, whatever it is called by now.
+        // The file is found by its identity, whatever its current name.
         std::fs::rename(&file, place.0.join("renamed")).unwrap();
         refused(&device.0, "which is a PostgreSQL data directory");
         Ok(())
@@ -268,7 +268,7 @@ fn filesystems_that_are_seldom_seen_are_refused() {
 
 // ---- who holds it ----
 
-/// A process that holds what the shell opens by `redirection`.
+/// A process that holds what the shell opens with `redirection`.
 struct Holder(Child);
 
 impl Holder {
@@ -310,7 +310,7 @@ fn a_partition_of_a_disk_that_is_open_for_writing_is_refused() {
     });
 }
 
-/// What `rigel` answers to a run that writes to `target`, when it is started by `wrapper`.
+/// Output of `rigel` for a run that writes to `target`, started by `wrapper`.
 fn run_wrapped(place: &Place, wrapper: &[&str], target: &Path) -> Result<String, Missing> {
     let (program, arguments) = wrapper.split_first().expect("a wrapper is a program");
     let output = Command::new(program)
@@ -337,7 +337,7 @@ fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
         let _holder = Holder::new(&format!("<> {}", device.0.display()));
         let said = run_wrapped(&place, &["unshare", "--pid", "--fork", "--mount-proc"], &device.0)?;
         assert!(said.contains("who holds it open cannot be seen: this container has processes of its own"), "{said}");
-        // The owner of the node, who may not look into the processes of others.
+        // The owner of the node, who may not inspect the processes of others.
         std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
         need("chown", &["nobody", text(&device.0)])?;
         let wrapper = ["setpriv", "--reuid=nobody", "--clear-groups", "--"];
@@ -374,7 +374,7 @@ fn nothing_is_written_where_proc_or_sys_cannot_be_read() {
 
 // ---- what Rigel made itself ----
 
-/// A scratch file that was kept.
+/// A kept scratch file.
 fn kept(place: &Place) -> PathBuf {
     let scratch = Scratch::make(&place.0, Some(Bytes(64 * MIB)), true, &mut |_, _| true).unwrap();
     scratch.display_name().into()
@@ -385,7 +385,7 @@ fn what_others_write_to_a_kept_scratch_file_is_theirs() {
     let place = Place::new("kept");
     let path = kept(&place);
     open_to_write(&path, &[]).unwrap();
-    // The shell's `>`: the file stays what it is, and all of its content is another.
+    // The shell's `>`: the file stays the same, with completely different content.
     std::fs::write(&path, "somebody's backup").unwrap();
     let said = open_to_write(&path, &[]).unwrap_err().to_string();
     assert!(said.contains("that Rigel did not make") && said.contains("--destroy"), "{said}");
@@ -401,11 +401,11 @@ fn what_rigel_writes_to_a_kept_scratch_file_stays_its_own() {
     let path = kept(&place);
     for _ in 0..2 {
         let volume = open_to_write(&path, &[]).unwrap();
-        // The clock of files stands still for some milliseconds.
+        // The file clock has a resolution of some milliseconds.
         wait(50);
         volume.files()[0].write_all_at(b"measured", 0).unwrap();
     }
-    // Whoever names a file twice has not made it Rigel's.
+    // Naming a file twice does not make it Rigel's.
     std::fs::write(&path, vec![7; 1 << 20]).unwrap();
     drop(open_to_write(&path, std::slice::from_ref(&path)).unwrap());
     assert!(open_to_write(&path, &[]).is_err());
@@ -424,7 +424,7 @@ fn holes_that_would_fill_the_filesystem_are_not_written() {
         assert_eq!(refuse_filling(std::slice::from_ref(&half)), Ok(()));
         let said = refuse_filling(&[half, large]).unwrap_err().to_string();
         assert!(said.contains("would fill its filesystem"), "{said}");
-        // Two that fit one by one, and not together.
+        // Two files that fit one by one, but not together.
         let said = refuse_filling(&[file("one", 60 * MIB), file("two", 60 * MIB)]).unwrap_err().to_string();
         assert!(said.contains("120 MiB of what is to be written"), "{said}");
         drop(small);

@@ -1,5 +1,5 @@
-//! What Rigel writes and reads where others are hostile: links that another user planted under the name of a result,
-//! directories that others may write to, texts that drive a terminal, a spreadsheet or fio, and files without an end.
+//! Rigel's files in a hostile environment: links that another user planted under the name of a result, directories that
+//! others may write to, texts that control a terminal, a spreadsheet or fio, and endless files.
 
 use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -12,18 +12,18 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-/// A run of a point, on virtual time.
+/// A run of one point in virtual time.
 const RUN: &str = "orion -run oltp -num_small 1 -duration 1 --target sim:1,10ms,fixed --seed 7 --no-progress";
-/// A file that nobody but its owner should change.
+/// A file that only its owner should change.
 const PRECIOUS: &str = "precious\n";
-/// Another user: the one that every Linux has for those who own nothing.
+/// Another user: the user `nobody` of every Linux.
 const OTHER: u32 = 65534;
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A run in the directory `run`.
+/// Makes a run in the directory `run`.
 fn a_run(place: &Place) -> PathBuf {
     let output = rigel(place, RUN).args(["--out", "run"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -41,7 +41,7 @@ fn is_untouched(path: &Path) {
     assert_eq!(std::fs::read_to_string(path).unwrap(), PRECIOUS, "the file behind the link was written");
 }
 
-/// What only root can show: what it may do in directories of others.
+/// Tests that only root can run: what root may do in directories of others.
 fn as_root(name: &str, body: impl FnOnce(&Place)) {
     test(name, || {
         if need("id", &["-u"])? != "0" {
@@ -60,7 +60,7 @@ fn no_result_is_written_through_a_link() {
     for name in ["page.html", "page.html.unfinished"] {
         symlink(&victim, place.0.join(name)).unwrap();
     }
-    // A link in the place of the result itself is no page, whatever it leads to.
+    // A link in place of the result itself is not a page, wherever it leads.
     let refused = rigel(&place, "report run --html page.html").output().unwrap();
     assert!(refused.status.code() == Some(2) && said(&refused).contains("exists and is no page"), "{refused:?}");
     std::fs::remove_file(place.0.join("page.html")).unwrap();
@@ -125,7 +125,7 @@ fn root_refuses_a_result_directory_that_others_can_change() {
             assert!(words.contains(why) && words.contains("run rigel as the user whose directory it is"), "{words}");
             assert_eq!(entries(&place.0.join(name)), [] as [PathBuf; 0], "something was measured first");
 
-            // Orion's files, where they lie beside each other.
+            // Orion's files, which are beside each other.
             let here = rigel(place, RUN).current_dir(place.0.join(name)).output().unwrap();
             let words = said(&here);
             assert!(here.status.code() == Some(2) && words.contains("and root writes no files there"), "{words}");
@@ -135,7 +135,7 @@ fn root_refuses_a_result_directory_that_others_can_change() {
             let output = rigel(place, RUN).current_dir(place.0.join(name)).output().unwrap();
             assert!(output.status.success(), "{name}: {}", said(&output));
         }
-        // What Rigel makes itself is root's, wherever it is.
+        // Files made by Rigel belong to root, wherever they are.
         let output = rigel(place, RUN).args(["--out", "theirs/new/run"]).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         let moved = rigel(place, "orion --resume theirs/new/run").output().unwrap();
@@ -156,14 +156,14 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
         assert!(words.contains("'link' on the way to it is a symbolic link that another user can make"), "{words}");
         assert_eq!(output.status.code(), Some(2), "{words}");
         assert_eq!(entries(&place.0.join("ours/below")), [] as [PathBuf; 0]);
-        // One that root made is as good as its directory.
+        // A link made by root is as safe as its directory.
         let output = rigel(place, RUN).args(["--out", "link/below"]).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         assert!(place.0.join("ours/below/journal.jsonl").is_file());
     });
 }
 
-/// A directory of another user, in which links wait for root under every name that root's results could have for a while.
+/// A directory of another user, with links under every name that root's results could have for a while.
 #[test]
 fn links_that_wait_for_root_get_nothing() {
     as_root("links_that_wait_for_root_get_nothing", |place| {
@@ -231,17 +231,17 @@ fn results_that_nobody_got_are_no_success() {
         assert_eq!(output.status.code(), Some(1), "{line}: {words}");
         assert!(words.contains("the results could not be written to stdout: No space left"), "{line}: {words}");
     }
-    // The run itself is as whole as ever.
+    // The run itself is still complete.
     assert_eq!(entries(&place.0.join("again")).len(), 8, "the journal, its page and Orion's six files");
 
-    // A reader that has seen enough is no failure.
+    // A reader that stops early is not an error.
     let mut child = rigel(&place, "report run --html -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// Sets the title of a terminal, clears it by a C1 character, and turns the direction of text.
+/// Sets the title of a terminal, clears it with a C1 character, and reverses the direction of text.
 const DRIVING: &str = "a\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}z";
 
 #[track_caller]
@@ -265,7 +265,7 @@ fn no_name_drives_the_terminal() {
     let output = rigel(&place, "orion -run oltp -testname mytest").output().unwrap();
     drives_nothing("a LUN file", &output.stderr);
 
-    // A journal from elsewhere, with such a text in the places that reports show.
+    // A foreign journal, with such a text in the fields that reports show.
     let run = a_run(&place).join("journal.jsonl");
     let journal = std::fs::read_to_string(&run).unwrap();
     let (first, points) = journal.split_once('\n').unwrap();
@@ -352,7 +352,7 @@ fn no_name_of_a_series_is_a_formula_in_a_csv() {
     assert!(!csv.contains(",=cmd"), "{csv}");
 }
 
-/// The output of a program that ends; one that reads for ever, or waits for a writer, is ended.
+/// The output of a program that must end; it is killed if it reads forever or waits for a writer.
 #[track_caller]
 fn ends(place: &Place, line: &str) -> Output {
     let mut child = rigel(place, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -403,14 +403,14 @@ fn nothing_without_an_end_is_read() {
 #[test]
 fn a_file_is_read_up_to_its_limit_and_no_further() {
     let place = Place::new("hostile-long");
-    // Holes take no room on the disk, and would all of them be read.
+    // Holes take no space on disk, but would all be read.
     place.file("holes.conf", (1 << 20) + 1);
     place.file("holes.lun", 1 << 40);
     for line in ["sql run --on . --conf holes.conf", "orion -run oltp -testname holes"] {
         let words = said(&ends(&place, line));
         assert!(words.contains("it has more than 1 MiB, and no more is read"), "{words}");
     }
-    // A journal whose line never ends: holes after an honest beginning.
+    // A journal with an endless line: holes after a valid beginning.
     let journal = a_run(&place).join("journal.jsonl");
     let whole = journal::read(&journal).unwrap();
     let length = std::fs::metadata(&journal).unwrap().len();

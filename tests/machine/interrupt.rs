@@ -1,4 +1,4 @@
-//! A run that is interrupted, or that runs out of room, leaves what it had measured, and nothing half-made.
+//! A run that is interrupted, or runs out of space, keeps its measurements and leaves nothing incomplete.
 
 use crate::common::{
     Mounted, Place, entries, in_time, need, peak_of, rigel, scratch_file, test, text, wait, wait_until,
@@ -14,7 +14,7 @@ fn signal(child: &Child, name: &str) {
     assert!(status.success(), "kill -s {name}");
 }
 
-/// A run on a scratch file that gets a signal in a point after its first, and what is in its journal then.
+/// A run on a scratch file that gets a signal in a point after its first. Returns its output and its journal.
 fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Output, Run)> {
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "orion -run oltp -num_small 3 --target storage --scratch-size 64MiB --out run";
@@ -23,12 +23,12 @@ fn signalled_in_a_point(place: &Place, name: &str, factor: u32) -> Option<(Outpu
     let path = place.0.join("run/journal.jsonl");
     let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.matches('\n').count());
     wait_until("the first point is done", || lines() >= 2);
-    // The warm-up takes a second at most; where it takes longer, the point is cut in that.
+    // The warm-up takes one second at most; if it takes longer, the signal arrives during the warm-up.
     wait(1500);
     signal(&child, name);
     let output = child.wait_with_output().unwrap();
     let run = journal::read(&place.0.join("run")).unwrap();
-    // Too late: it was over, or between two points.
+    // Too late: the run was complete, or between two points.
     let is_cut = run.points.last().is_some_and(|point| point.end == End::Stopped);
     is_cut.then_some((output, run))
 }
@@ -38,7 +38,7 @@ fn interrupted_by(name: &str) {
         let place = Place::new(&format!("interrupt-{name}-{factor}"));
         signalled_in_a_point(&place, name, factor).map(|found| (place, found))
     });
-    // The first point and perhaps more, then one that was stopped.
+    // The first point and perhaps more, then a stopped one.
     let done = run.points.len() - 1;
     assert!(run.points[..done].iter().all(|point| point.end == End::Complete), "{:?}", run.points);
     assert_eq!(run.complete(), [Coordinates::cell(1, 0), Coordinates::cell(2, 0)][..done]);
@@ -70,7 +70,7 @@ fn sigterm_does_as_ctrl_c() {
     interrupted_by("TERM");
 }
 
-/// A program that does not outlive its test.
+/// A program that is ended with its test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -125,7 +125,7 @@ fn an_interrupted_filling_leaves_nothing() {
         std::fs::create_dir(place.0.join("storage")).unwrap();
         let line = format!("orion -run oltp --target storage --scratch-size {}MiB --out run", 512 * factor.min(8));
         let mut child = rigel(&place, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // It listens to signals before it makes the file, which has no name.
+        // It installs signal handlers before it creates the file, which has no name.
         let descriptors = PathBuf::from(format!("/proc/{}/fd", child.id()));
         let is_unnamed = |entry: &std::fs::DirEntry| {
             std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().contains("storage/"))
@@ -136,7 +136,7 @@ fn an_interrupted_filling_leaves_nothing() {
         });
         signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
-        // It has a journal where it was measuring already.
+        // It has a journal if it was already measuring.
         (!place.0.join("run").exists()).then_some((place, output))
     });
     let said = String::from_utf8_lossy(&output.stderr);
@@ -237,7 +237,7 @@ fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_m
 #[test]
 fn what_may_not_be_read_or_written_is_named() {
     test("what_may_not_be_read_or_written_is_named", || {
-        // Root may do anything: somebody else runs a copy of the program, in a place that everybody can reach.
+        // Root may do anything: another user runs a copy of the program, in a directory that everybody can reach.
         let home = Place(need("mktemp", &["-d"]).map(PathBuf::from)?);
         let path = |name: &str| home.0.join(name);
         std::fs::copy(env!("CARGO_BIN_EXE_rigel"), path("rigel")).unwrap();

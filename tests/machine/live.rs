@@ -1,4 +1,4 @@
-//! The live view in a real terminal: what it draws there, what its keys do, and that the terminal is given back.
+//! The live view in a real terminal: its output, its keys, and that the terminal is restored.
 
 use crate::common::{self, Missing, Place, need, test, wait_until};
 use rigel::record::End;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 
-/// A run in a terminal of its own, by `script` of util-linux. What the terminal shows is collected.
+/// A run in its own terminal, through `script` of util-linux. Collects the output of the terminal.
 struct Session {
     child: Child,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -54,7 +54,7 @@ impl Session {
         self.child.stdin.as_mut().unwrap().write_all(keys).unwrap();
     }
 
-    /// All that was shown, once it is over.
+    /// The whole output, after the end.
     fn end(mut self) -> String {
         self.child.wait().unwrap();
         self.reader.join().unwrap();
@@ -62,7 +62,7 @@ impl Session {
     }
 }
 
-/// A curve that takes minutes if nobody stops it.
+/// A curve that takes minutes unless it is stopped.
 fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     let place = Place::new(name);
     std::fs::create_dir(place.0.join("storage")).unwrap();
@@ -71,7 +71,7 @@ fn long(name: &str, environment: &str) -> Result<(Place, Session), Missing> {
     Ok((place, session))
 }
 
-/// The terminal is as it was: its own screen, the cursor, line by line, with an echo.
+/// Checks that the terminal is restored: its own screen, the cursor, line mode, echo.
 fn given_back(shown: &str) {
     assert_eq!(shown.matches(ENTER).count(), 1, "{shown}");
     let after = shown.split(LEAVE).nth(1).unwrap_or_else(|| panic!("the screen was not left: {shown}"));
@@ -104,7 +104,7 @@ fn ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent() {
     test("ctrl_c_twice_ends_at_once_and_without_colours_none_are_sent", || {
         let (_place, mut session) = long("live-c", "NO_COLOR=1")?;
         session.wait_for("of 3600.0 s at most");
-        // An arrow is no escape, and does nothing.
+        // An arrow is not an escape key, and does nothing.
         session.press(b"\x1b[A\x03\x03");
         let shown = session.end();
         given_back(&shown);
@@ -131,7 +131,7 @@ fn a_signal_and_an_error_give_the_terminal_back_too() {
         let session = Session::start(&place, "TERM=xterm", "curve empty --live --out none")?;
         let shown = session.end();
         given_back(&shown);
-        // What is wrong is said on the terminal as it was.
+        // The error is printed on the restored terminal.
         let after = shown.split(LEAVE).nth(1).unwrap();
         assert!(after.contains("status 2") && after.contains("'empty' is empty"), "{shown}");
         Ok(())
@@ -161,7 +161,7 @@ fn a_soak_is_shown_round_by_round() {
         std::fs::create_dir(place.0.join("storage")).unwrap();
         let line = "soak storage --scratch-size 64MiB --work 10Mops --every 1s --for 10h --live --out run";
         let mut session = Session::start(&place, "TERM=xterm", line)?;
-        // Only what changes is sent, so that sentences may come in pieces: the journal tells that rounds are over.
+        // Only changes are sent, so sentences may arrive in pieces: the journal shows when rounds are complete.
         let rounds = || journal::read(&place.0.join("run")).map_or(0, |run| run.points.len());
         wait_until("two rounds are over", || rounds() >= 2);
         session.press(b"q");

@@ -1,6 +1,6 @@
-//! Tests on what this machine has: files, devices, signals, terminals, sockets. They wait more than they compute.
+//! Tests of features of this machine: files, devices, signals, terminals, sockets. They wait more than they compute.
 //!
-//! A file here is a module, declared below. `cargo test --test machine guard::` runs those of one file.
+//! Each file here is a module, declared below. `cargo test --test machine guard::` runs the tests of one file.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,5 @@
-//! Passwords: never repeated, never sent to whom the user did not name, and never in clear without a word; and a
-//! terminal that shows again what is typed.
+//! Passwords are never repeated, never sent to an unnamed server, and never sent in clear text without a warning. A
+//! terminal shows typed text again afterwards.
 
 use crate::common::{Missing, Place, header, need, rigel, test, text, wait_until};
 use proptest::prelude::*;
@@ -116,8 +116,8 @@ fn a_url_where_a_file_belongs_is_called_one() {
     }
 }
 
-/// A server that speaks as much of a database's protocol as it takes to be given a password: it has no TLS, and asks
-/// for a password in clear.
+/// A server that implements just enough of a database's protocol to receive a password: it has no TLS, and requests a
+/// clear-text password.
 struct Thief {
     port: u16,
     heard: Arc<Mutex<Vec<u8>>>,
@@ -158,7 +158,7 @@ fn listen(mut stream: TcpStream, all: &Mutex<Vec<u8>>) -> std::io::Result<()> {
             return Ok(());
         }
         all.lock().unwrap().extend(&piece[..read]);
-        // The request for TLS is this number behind its length; the next message says who asks.
+        // The request for TLS is this number after its length; the next message names the user.
         if piece[4..8] == 80_877_103_u32.to_be_bytes() {
             stream.write_all(b"N")?;
         } else {
@@ -177,7 +177,7 @@ fn a_password_does_not_leave_the_machine_without_tls_unless_it_is_said() {
         command.arg(url).env("PGPASSWORD", SECRET).env_remove("PGSSLMODE").stdin(Stdio::null());
         said(&command.output().unwrap())
     };
-    // To the kernel this address is this machine, and to the URL's reader it is not.
+    // For the kernel this address is this machine, but not for the URL parser.
     let words = ask("0.0.0.0", "");
     assert!(words.contains("offers no TLS") && words.contains("sslmode=disable"), "{words}");
     assert!(!thief.heard().contains(SECRET), "the password was sent");
@@ -210,7 +210,7 @@ fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
     assert!(thief.heard().contains(SECRET), "a password that is given now is used: {}", thief.heard());
 }
 
-/// The head of a journal of a curve on a database at `url`, as far as it takes to go on with it.
+/// The header of a journal of a curve on a database at `url`, sufficient to resume it.
 fn resumable(url: &str) -> rigel::record::journal::Header {
     let mut request: CurveRequest = serde_json::from_value(curve_request()).unwrap();
     request.sql = Some(SqlTerms {
@@ -226,7 +226,7 @@ fn resumable(url: &str) -> rigel::record::journal::Header {
     head
 }
 
-/// What a curve was asked, as its own journal has it.
+/// The request of a curve, from its own journal.
 fn curve_request() -> serde_json::Value {
     let place = Place::new("secrets-curve");
     let done = rigel(&place, "curve sim:1,1ms --depth 1 --seed 1 --no-progress --out run").output().unwrap();
@@ -236,8 +236,8 @@ fn curve_request() -> serde_json::Value {
     head["header"]["plan"]["curve"].clone()
 }
 
-/// Runs `rigel sql drop` in a terminal, has `end` act on it when it asks for the password, and answers what the
-/// terminal's settings are afterwards.
+/// Runs `rigel sql drop` in a terminal, and calls `end` when it asks for the password. Returns the terminal's settings
+/// afterwards.
 fn settings_after(name: &str, end: impl FnOnce(&Place, &mut dyn Write)) -> Result<String, Missing> {
     need("script", &["--version"])?;
     let place = Place::new(name);
@@ -309,7 +309,7 @@ fn the_terminal_shows_what_is_typed_while_a_question_is_suspended() {
             wait_until("it is stopped", || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")));
             let terminal = format!("/proc/{}/fd/0", pid.trim());
             assert_shows(&need("stty", &["-a", "-F", &terminal]).ok().unwrap());
-            // It asks again, and is silent again, until it is ended.
+            // It asks again, again without echo, until it is ended.
             send(place, "CONT");
             let silent = || need("stty", &["-a", "-F", &terminal]).is_ok_and(|text| text.contains("-echo "));
             wait_until("the terminal is silent again", silent);

@@ -1,4 +1,4 @@
-//! The server of metrics, as clients see it: what it answers, and what slow and hostile ones cannot do to others.
+//! The metrics server from the view of clients: its responses, and that slow and hostile clients do not affect others.
 
 use proptest::prelude::*;
 use rigel::report::openmetrics::Format;
@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A server whose body is the `Accept` that it was asked with.
+/// A server whose body is the `Accept` header of the request.
 fn server() -> Server {
     let answer = |accept: &str| (Format::negotiate(accept).content_type(), accept.as_bytes().into());
     Server::start("127.0.0.1:0".parse().unwrap(), answer).unwrap()
@@ -16,13 +16,13 @@ fn server() -> Server {
 
 fn connect(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.address()).unwrap();
-    // No test waits for ever; this is not what is measured.
+    // So that no test waits forever; not part of the test itself.
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream
 }
 
-/// The answer to what is sent, read until the server closes. It has no patience with a client that is slow, as this
-/// one is where the machine stands still for seconds: then it is asked again.
+/// The response to a request, read until the server closes. The server drops slow clients, as this one is if the
+/// machine stands still for seconds: then it retries.
 fn answer(server: &Server, request: &[u8]) -> Vec<u8> {
     for _ in 0..20 {
         let mut stream = connect(server);
@@ -35,7 +35,7 @@ fn answer(server: &Server, request: &[u8]) -> Vec<u8> {
     panic!("asked 20 times, and never answered: {:?}", String::from_utf8_lossy(request));
 }
 
-/// Its head and body.
+/// The header and body of the response.
 fn ask(server: &Server, request: &str) -> (String, String) {
     let answer = String::from_utf8(answer(server, request.as_bytes())).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer to {request:?}: {answer:?}"));
@@ -94,26 +94,27 @@ fn a_request_without_end_is_refused_and_the_refusal_arrives() {
 fn clients_that_say_nothing_or_do_not_read_stop_nobody_else_for_long() {
     let huge = |_: &str| ("text/plain", vec![b'x'; 32 << 20].into());
     let server = Server::start("127.0.0.1:0".parse().unwrap(), huge).unwrap();
-    // More than there are threads: silent ones, one in the middle of a word, and ones that do not take their answer.
+    // More than there are threads: silent clients, one in the middle of a word, and some that do not read their
+    // response.
     let _silent: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
     let mut halves = connect(&server);
     halves.write_all(b"GET /met").unwrap();
     let mut greedy = connect(&server);
     greedy.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(status(&server, "GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
-    // The silent ones were shown the door.
+    // The silent clients were dropped.
     assert_eq!(halves.read(&mut [0; 16]).unwrap_or(0), 0);
 }
 
 #[test]
 fn silent_clients_keep_nobody_from_an_answer() {
     let server = server();
-    // Whom nobody attends to while others are silent waits for a silent one's time to be over, again and again.
+    // If others blocked the server, each request would wait for the timeout of a silent client, again and again.
     let silent: Vec<TcpStream> = (0..300).map(|_| connect(&server)).collect();
     for _ in 0..3 {
         assert_eq!(status(&server, "GET /metrics HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK");
     }
-    // The first of them had to make room, however early it is.
+    // The first silent client was dropped to make room, even before its timeout.
     assert_eq!((&silent[0]).read(&mut [0; 16]).unwrap_or(0), 0);
 }
 
@@ -130,7 +131,7 @@ fn a_page_from_elsewhere_cannot_ask_under_its_own_name() {
     }
     let two = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n";
     assert_eq!(status(&server, two), "HTTP/1.1 421 Misdirected Request");
-    // Who listens for others may have any name.
+    // A server that listens for others may have any name.
     let open = Server::start("0.0.0.0:0".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", open.address().port())).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: db1.example\r\n\r\n").unwrap();
@@ -159,7 +160,7 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
     drop(server);
     assert!(TcpStream::connect(address).is_err());
     assert_eq!(waiting.read(&mut [0; 16]).unwrap_or(0), 0);
-    // The address is free at once, for the run that goes on.
+    // The address is free at once, for the resumed run.
     let next = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap();
     assert_eq!(next.address(), address);
 }
@@ -173,7 +174,7 @@ fn a_port_in_use_is_told_with_a_hint() {
     assert_eq!(error.exit_status(), 2);
     assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
     assert!(text.contains("hint: take another port"), "{text}");
-    // A documentation address is no host's own.
+    // A documentation address belongs to no host.
     let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A soak on a model of a device: its timetable, going on after every kind of end, and memory that does not grow.
+//! A soak on a simulated device: its timetable, resuming after every kind of end, and constant memory use.
 
 use crate::common::{self, Mounted, Place, peak_of, rigel, text, wait_until};
 use rigel::model::{Coordinates, Moment};
@@ -31,12 +31,12 @@ fn interrupt(child: &Child) {
     assert!(status.success());
 }
 
-/// What a round measured, without what differs from process to process.
+/// The measurements of a round, without values that differ between processes.
 fn measured(record: &PointRecord) -> PointRecord {
     PointRecord { cpu: rigel::model::Nanos(0), ..record.clone() }
 }
 
-/// Rounds of fixed work on a model that remembers nothing.
+/// Rounds of fixed work on a model without state.
 const ROUNDS: &str = "soak sim:4,100us --work 400ops --every 1m --no-progress";
 
 #[test]
@@ -74,7 +74,7 @@ fn a_soak_that_was_cut_goes_on_as_if_nothing_had_been() {
             assert_eq!(measured(one), measured(other), "cut at {thousandths}");
         }
     }
-    // One that is through has nothing left to do.
+    // A completed soak has nothing left to do.
     ends(&place, "soak --no-progress --resume whole", 0);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
@@ -98,7 +98,7 @@ fn a_journal_can_be_read_at_every_cut_of_its_length() {
     }
 }
 
-/// The most memory that a run took, in KiB.
+/// Peak memory of a run in KiB.
 fn peak_of_run(place: &Place, line: &str) -> u64 {
     let mut child = rigel(place, line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let (status, peak) = peak_of(&mut child);
@@ -109,7 +109,7 @@ fn peak_of_run(place: &Place, line: &str) -> u64 {
 #[test]
 fn two_thousand_rounds_take_the_memory_of_two_hundred() {
     let place = Place::new("soak-memory");
-    // The peak is looked up every other millisecond, and a look that comes too late for the last of it says less.
+    // The peak is polled every other millisecond, and a poll that misses its last value reports less.
     let few = (0..3).map(|time| peak_of_run(&place, &format!("{ROUNDS} --for 200m --seed 1 --out few{time}"))).max();
     let few = few.unwrap();
     let many = peak_of_run(&place, &format!("{ROUNDS} --for 2000m --seed 1 --out many"));
@@ -125,7 +125,7 @@ fn two_thousand_rounds_take_the_memory_of_two_hundred() {
 #[test]
 fn work_that_is_not_done_in_time_is_cut_and_told() {
     let place = Place::new("soak-limit");
-    // A hundred operations of 1 ms each, one after the other, have 50 ms.
+    // 2000 operations of 1 ms each, one after the other, are limited to one second.
     let line = "soak sim:1,1ms,fixed --depth 1 --work 2000ops --every 1m --limit 1s --for 12m --no-progress --out run";
     ends(&place, line, 0);
     let run = read(&place.0.join("run"));
@@ -149,10 +149,11 @@ fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
     assert!(cause(&said.stdout), "{said:?}");
     assert!(cause(&ends(&place, "report failed --json", 0).stdout), "not in the JSON");
     assert!(cause(&ends(&place, "report failed --html -", 0).stdout), "not on the page");
-    // A service manager that is told of a failure would begin it again for ever.
+    // If it reported a failure, a service manager would restart it forever.
     let again = ends(&place, "soak --no-progress --resume failed", 0);
     assert!(String::from_utf8_lossy(&again.stderr).contains("nothing of this soak is left"), "{again:?}");
-    // Served one after the other, ten operations take ten minutes: every other round finds the one before it at work.
+    // Served one after the other, ten operations take ten minutes: every other round finds the previous one still
+    // running.
     let line = "soak sim:1,40s,fixed --depth 2 --every 1m --for 12m --no-progress --out missing";
     let said = ends(&place, line, 1);
     assert!(String::from_utf8_lossy(&said.stderr).contains("rounds did not take place"), "{said:?}");
@@ -188,7 +189,7 @@ fn soaks_are_compared_with_each_other_and_with_an_imported_series() {
     assert!(said.contains("certainly slower by more than 5%: median throughput, median p50, median p99"), "{said}");
     let page = std::fs::read_to_string(place.0.join("page.html")).unwrap();
     assert!(page.contains("Rounds over time") && page.contains("after against before: worse in median throughput"));
-    // What csv says of a soak is the soak again.
+    // Importing the csv of a soak gives the soak again.
     let csv = ends(&place, "report before --format csv", 0).stdout;
     std::fs::write(place.0.join("before.csv"), csv).unwrap();
     let columns = "--time begin --value rate --value p50_us --value p99_us --value max_us --seconds seconds";
@@ -280,10 +281,10 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
         let journal = small.0.join("run/journal.jsonl");
         let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
         wait_until("a round is in the journal", || lines() >= 2);
-        // What is left of the room, to the last byte.
+        // Fill the rest of the space, to the last byte.
         let filler = small.0.join("filler");
         let _ = std::fs::write(&filler, vec![1; 1 << 20]);
-        // A line may still fit into what the file has of its last page.
+        // A line may still fit into the file's last page.
         assert!(
             told.any(|line| line.contains("No space left on device")),
             "it ended, and never said that the disk is full"
@@ -323,7 +324,7 @@ fn while_it_runs_a_report_can_be_made_and_ctrl_c_keeps_what_there_is() {
     assert!(common::entries(&place.0.join("storage")).is_empty(), "{}", text(&place.0));
 }
 
-/// A soak on a file; its child, and what its journal holds so far.
+/// Starts a soak on a file. Returns its child process, and a function for the rounds in its journal.
 fn soak_on(place: &Place, file: &Path) -> (std::process::Child, impl Fn() -> Vec<PointRecord>) {
     let line = format!("soak {} --work 20ops --every 1s --for 1h --no-progress --out run", text(file));
     let child = rigel(place, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -343,7 +344,7 @@ fn a_soak_notices_that_its_file_was_replaced_and_takes_it_up_again_when_it_is_ba
     let aside = place.0.join("aside");
     let (mut child, rounds) = soak_on(&place, &file.path);
     wait_until("a round is done", || rounds().last().is_some_and(|record| record.end == End::Complete));
-    // In one step: there is no moment at which nothing is there.
+    // In one step: at no moment is the name missing.
     std::fs::hard_link(&file.path, &aside).unwrap();
     std::fs::rename(&other.path, &file.path).unwrap();
     wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "another file")));

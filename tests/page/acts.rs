@@ -1,7 +1,7 @@
-//! What a reader does to a page, and what comes of it: pointing, hiding, zooming, changing the colours, walking by
+//! A reader's actions on a page and their results: pointing, hiding, zooming, changing the colours, walking by
 //! keyboard, two fingers on a telephone, printing.
 //!
-//! The page's own data and colours are what its answers are held against.
+//! Results are compared with the page's own data and colours.
 
 use crate::browser::{Browser, PHONE};
 use crate::common::test;
@@ -10,13 +10,13 @@ use rigel::model::Moment;
 use rigel::report::html::render;
 use serde_json::{Value, json};
 
-/// Share by which a figure in a tip may differ from the data, which has more digits.
+/// Maximum relative difference between a figure in a tip and the data, which has more digits.
 const ROUNDED: f64 = 0.006;
 
-/// How wide a screen is.
+/// Width of a screen.
 const SCREEN: u32 = 1280;
 
-/// Does something to the sample in a browser, in which nothing may be wrong at the end.
+/// Runs actions on the sample page in a browser. At the end there must be no errors.
 fn in_browser(name: &str, width: u32, body: impl FnOnce(&mut Browser)) {
     test(name, || {
         let mut browser = Browser::open(name, &render(&sample::page()), width)?;
@@ -26,7 +26,7 @@ fn in_browser(name: &str, width: u32, body: impl FnOnce(&mut Browser)) {
     });
 }
 
-/// A figure as people read it, in the unit of the data.
+/// Parses a displayed figure into the unit of the data.
 fn read(unit: &str, text: &str) -> f64 {
     let plain = text.replace(',', "");
     let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{plain} in {unit}"));
@@ -52,24 +52,24 @@ fn is_near(told: f64, exact: f64) -> bool {
     (told - exact).abs() <= exact.abs() * ROUNDED
 }
 
-/// The data of a chart, as it stands in the page.
+/// The data of a chart in the page.
 fn data(browser: &mut Browser, id: &str) -> Value {
     browser.value(&format!("JSON.parse(document.querySelector('#chart-{id} > script').textContent)"))
 }
 
-/// Where a panel of a chart is drawn.
+/// Position of a panel of a chart.
 fn panel(browser: &mut Browser, id: &str, panel: usize) -> [f64; 4] {
     let mark = format!("document.querySelectorAll('#chart-{id} .u-over')[{panel}].id = '{id}-{panel}'");
     browser.value(&mark);
     browser.place(&format!("#{id}-{panel}"))
 }
 
-/// A place in it, by shares of its width and height.
+/// A position in a panel, by fractions of its width and height.
 fn at([left, top, width, height]: [f64; 4], x: f64, y: f64) -> [f64; 2] {
     [left + width * x, top + height * y]
 }
 
-/// What a chart tells, and what is at the points by which it shows of what it tells.
+/// The tip of a chart, and the elements at the points that it marks.
 fn told(browser: &mut Browser, id: &str, panel: usize) -> Value {
     browser.drawn(&format!(
         "(() => {{
@@ -94,7 +94,7 @@ fn told(browser: &mut Browser, id: &str, panel: usize) -> Value {
     ))
 }
 
-/// The place on the horizontal axis that a tip is of.
+/// The value on the horizontal axis that a tip refers to.
 fn head(data: &Value, told: &Value) -> f64 {
     let axis = &data["panels"][0]["x"];
     let text = told["head"].as_str().unwrap();
@@ -102,7 +102,7 @@ fn head(data: &Value, told: &Value) -> f64 {
     read(axis["unit"].as_str().unwrap(), text.strip_prefix(&label).unwrap_or(text))
 }
 
-/// Every figure of a tip is the one of the data at its place.
+/// Checks that every figure of a tip equals the data at its position.
 fn is_of_the_data(id: &str, data: &Value, told: &Value) {
     assert_eq!(told["shown"], true, "{id}: {told}");
     let head = head(data, told);
@@ -119,7 +119,7 @@ fn is_of_the_data(id: &str, data: &Value, told: &Value) {
         let scale = if series["right"] == true { "right" } else { "y" };
         let value = read(panel[scale]["unit"].as_str().unwrap(), value);
         let xs = data["xs"][usize::try_from(series["x"].as_u64().unwrap()).unwrap()].as_array().unwrap();
-        // Times are told to the second, quantiles with two digits of what is beyond.
+        // Times are rounded to the second, quantiles to two digits of the remainder.
         let rounded = match axis {
             "seconds" => 0.51,
             "nines" => 0.022,
@@ -173,7 +173,7 @@ fn what_is_told_is_nearest_to_the_pointer_and_where_it_is_drawn() {
             let drawn: Vec<u8> = serde_json::from_value(told["colours"][0].clone()).unwrap();
             assert!(is_marked || drawn[..3] == first, "at {head} {drawn:?} is drawn, not {first:?}");
         }
-        // The axis is linear: two places of it tell all others.
+        // The axis is linear: two positions determine all others.
         let (one, other) = (found[0], found[found.len() - 1]);
         let pixel = |value: f64| one.2 + (value - one.1) / (other.1 - one.1) * (other.2 - one.2);
         let xs: Vec<f64> = serde_json::from_value(data["xs"][0].clone()).unwrap();
@@ -243,7 +243,7 @@ fn pointing_at_a_field_tells_the_cell_below() {
     });
 }
 
-/// A colour of series, as the page has it now.
+/// A colour of a series, as the page currently defines it.
 fn colour(browser: &mut Browser, number: usize) -> [u8; 3] {
     let name = format!("getComputedStyle(document.documentElement).getPropertyValue('--c{number}').trim()");
     let text = browser.value(&name);
@@ -251,7 +251,7 @@ fn colour(browser: &mut Browser, number: usize) -> [u8; 3] {
     [part(1), part(3), part(5)]
 }
 
-/// How much of a chart is drawn in a colour, in pixels.
+/// Number of pixels of a chart in a colour.
 fn painted(browser: &mut Browser, id: &str, [red, green, blue]: [u8; 3]) -> u64 {
     let count = browser.drawn(&format!(
         "[...document.querySelectorAll('#chart-{id} canvas')].reduce((sum, canvas) => {{
@@ -264,7 +264,7 @@ fn painted(browser: &mut Browser, id: &str, [red, green, blue]: [u8; 3]) -> u64 
     count.as_u64().unwrap()
 }
 
-/// What a chart looks like, to the pixel.
+/// The exact pixels of a chart.
 fn looks(browser: &mut Browser, id: &str) -> Value {
     browser.drawn(&format!("[...document.querySelectorAll('#chart-{id} canvas')].map((one) => one.toDataURL()).join()"))
 }
@@ -305,7 +305,7 @@ fn the_theme_changes_the_colours_of_text_and_charts() {
         scheme(browser, "dark");
         let (dark, on_dark) = (colour(browser, 0), paper(browser));
         assert!(light != dark && on_light != on_dark, "{light:?} {dark:?} {on_light} {on_dark}");
-        // What the reader's system says, then what the button says, whatever the system says.
+        // First the system's preference, then the button, which overrides the system.
         for (says, button, is_dark) in [
             ("light", None, false),
             ("dark", None, true),
@@ -328,7 +328,7 @@ fn the_theme_changes_the_colours_of_text_and_charts() {
     });
 }
 
-/// The place on the horizontal axis at a share of a panel's width.
+/// The value on the horizontal axis at a fraction of a panel's width.
 fn value_at(browser: &mut Browser, id: &str, panel_at: usize, across: f64) -> f64 {
     let place = panel(browser, id, panel_at);
     browser.point_at(at(place, across, 0.5));
@@ -377,7 +377,7 @@ fn two_fingers_zoom_and_move_and_one_scrolls_the_page() {
         browser.touch(&[&fingers(0.4, 0.6), &fingers(0.3, 0.7), &fingers(0.2, 0.8)]);
         let span = before[1] - before[0];
         let near = |found: f64, wanted: f64| (found - wanted).abs() < span * 0.06;
-        // What lay below the fingers still does.
+        // The values below the fingers are the same as before.
         let after = [0.2, 0.8].map(|across| value_at(browser, id, 1, across));
         assert!(near(after[0], before[0]) && near(after[1], before[1]), "{before:?} became {after:?}");
         let place = panel(browser, id, 1);
@@ -440,7 +440,7 @@ fn the_keyboard_walks_along_a_chart_and_zooms_it() {
         let whole = looks(browser, "load");
         browser.key("+");
         assert_ne!(looks(browser, "load"), whole);
-        // What is not in view is not walked to.
+        // Values out of view are skipped.
         for _ in 0..20 {
             browser.key("ArrowRight");
         }
@@ -448,7 +448,7 @@ fn the_keyboard_walks_along_a_chart_and_zooms_it() {
         assert!(last < xs[xs.len() - 1] * 0.9, "{last}");
         browser.key("-");
         assert_eq!(looks(browser, "load"), whole);
-        // Enter presses what the keyboard is at.
+        // Enter activates the focused element.
         let paper = "getComputedStyle(document.body).backgroundColor";
         let before = browser.value(paper);
         browser.value("document.querySelector('#theme').focus()");
@@ -469,7 +469,7 @@ fn printing_is_light_and_leaves_the_screen_as_it_was() {
         assert_eq!(browser.value("theme"), "light");
         assert_eq!(browser.value("document.documentElement.dataset.theme"), "dark");
         assert_eq!(looks(browser, "timeline"), before);
-        // Nothing lies beyond the edge of A4 paper, less the margins that the browser leaves.
+        // Nothing extends beyond the edge of A4 paper, without the browser's margins.
         let size = json!({ "width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         browser.call("Emulation.setDeviceMetricsOverride", &size);
         browser.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));

@@ -1,7 +1,7 @@
-//! A page in headless Chromium, to which mouse, keys and fingers do what a reader's do.
+//! A page in headless Chromium, with mouse, keyboard and touch events like a reader's.
 //!
-//! Goes in: a page. Comes out: what it says of itself, and everything that went wrong in it. The browser is told what to
-//! do by its own protocol over a pipe, so that its events are those of a hand and not of a script.
+//! Input: a page. Output: its state, and all errors in it. The browser is controlled through its own protocol over a
+//! pipe, so that its events are real input events and not made by a script.
 
 use crate::common::{Missing, Place, need, text, wait};
 use serde_json::{Value, json};
@@ -10,32 +10,32 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// When a browser is taken for dead: it answers within a second, but machines stand still.
+/// Timeout after which a browser counts as dead: it answers within a second, but machines stand still.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How wide a telephone is.
+/// Width of a telephone.
 pub(crate) const PHONE: u32 = 390;
 
-/// A browser that shows a page, closed at the end.
+/// A browser that shows a page, closed on drop.
 pub(crate) struct Browser {
     process: Child,
     orders: ChildStdin,
     said: Receiver<Value>,
     session: Value,
     last: u64,
-    /// Errors, what was written on its console, dialogs, and what it wanted to load.
+    /// Errors, console output, dialogs, and attempted loads.
     pub(crate) wrong: Vec<Value>,
     _place: Place,
 }
 
 impl Browser {
-    /// Opens a page at a width.
+    /// Opens a page with a given width.
     pub(crate) fn open(name: &str, html: &str, width: u32) -> Result<Self, Missing> {
         need("chromium", &["--version"])?;
         let place = Place::new(&format!("page-{name}"));
         let (file, profile) = (place.0.join("page.html"), place.0.join("profile"));
         std::fs::write(&file, html).unwrap();
-        // Orders come in at its descriptor 3, answers go out at 4.
+        // It reads commands from its descriptor 3, and writes answers to 4.
         let mut process = Command::new("sh")
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 >/dev/null", "sh", "--remote-debugging-pipe"])
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
@@ -73,7 +73,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Lets the browser do something, and waits until it has.
+    /// Sends a command to the browser, and waits for its answer.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut order = json!({ "id": self.last, "method": method, "params": parameters });
@@ -89,7 +89,7 @@ impl Browser {
             }
             let loads = said["method"] == "Network.requestWillBeSent"
                 && !said["params"]["request"]["url"].as_str().unwrap().ends_with("/page.html");
-            // What this test reads of the canvases it reads slowly; that is no fault of the page.
+            // This test reads the canvases slowly; that is not an error of the page.
             let is_ours =
                 said["params"]["entry"]["text"].as_str().is_some_and(|text| text.contains("willReadFrequently"));
             if is_ours {
@@ -105,7 +105,7 @@ impl Browser {
         }
     }
 
-    /// What an expression of its script language is.
+    /// The value of a JavaScript expression.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut found = self.call("Runtime.evaluate", &asked);
@@ -113,7 +113,7 @@ impl Browser {
         found["result"]["value"].take()
     }
 
-    /// What an expression is once the page was drawn again, which is when it knows of what was done to it.
+    /// The value of an expression after the page was redrawn, when it has processed all input.
     pub(crate) fn drawn(&mut self, expression: &str) -> Value {
         let frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
         self.value(&format!("{frames}.then(() => {expression})"))
@@ -130,7 +130,7 @@ impl Browser {
         panic!("waited in vain until {what}");
     }
 
-    /// Where an element is, after it was brought into view: left, top, width, height.
+    /// Position of an element, after it was scrolled into view: left, top, width, height.
     pub(crate) fn place(&mut self, selector: &str) -> [f64; 4] {
         let found = self.value(&format!(
             "(() => {{ const one = document.querySelector({}); one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
@@ -140,7 +140,7 @@ impl Browser {
         serde_json::from_value(found).unwrap()
     }
 
-    /// A mouse is moved, pressed or released.
+    /// Moves, presses or releases the mouse.
     fn mouse(&mut self, kind: &str, [x, y]: [f64; 2], clicks: u8) {
         let pressed = u8::from(clicks > 0 && kind != "mouseReleased");
         let button = if clicks > 0 { "left" } else { "none" };
@@ -148,12 +148,12 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// Moves the mouse to a place.
+    /// Moves the mouse to a position.
     pub(crate) fn point_at(&mut self, place: [f64; 2]) {
         self.mouse("mouseMoved", place, 0);
     }
 
-    /// Clicks once, or twice.
+    /// Clicks once or twice.
     pub(crate) fn click(&mut self, place: [f64; 2], times: u8) {
         self.point_at(place);
         for time in 1..=times {
@@ -168,7 +168,7 @@ impl Browser {
         self.click([left + width / 2.0, top + height / 2.0], 1);
     }
 
-    /// Drags from one place to another.
+    /// Drags from one position to another.
     pub(crate) fn drag(&mut self, from: [f64; 2], to: [f64; 2]) {
         self.point_at(from);
         self.mouse("mousePressed", from, 1);
@@ -200,7 +200,7 @@ impl Browser {
         }
     }
 
-    /// Lays fingers at the first places, moves them through the others, and lifts them.
+    /// Puts fingers on the first positions, moves them through the others, and lifts them.
     pub(crate) fn touch(&mut self, steps: &[&[[f64; 2]]]) {
         for (step, fingers) in steps.iter().enumerate() {
             let finger = |(id, [x, y]): (usize, &[f64; 2])| json!({ "x": x, "y": y, "id": id });
@@ -211,7 +211,7 @@ impl Browser {
         self.call("Input.dispatchTouchEvent", &json!({ "type": "touchEnd", "touchPoints": [] }));
     }
 
-    /// Nothing went wrong in the page until now.
+    /// Checks that there was no error in the page so far.
     pub(crate) fn nothing_wrong(&mut self) {
         self.value("0");
         assert!(self.wrong.is_empty(), "{:#?}", self.wrong);
@@ -220,7 +220,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It is let go by itself, or its children write their profile while that is being removed.
+        // The browser must end by itself, otherwise its children write their profile while it is being removed.
         let order = json!({ "id": 0, "method": "Browser.close" });
         let _ = self.orders.write_all(format!("{order}\0").as_bytes());
         while self.said.recv_timeout(Duration::from_secs(10)).is_ok() {}

@@ -1,11 +1,11 @@
-//! The colours of the style sheet, light and dark: text and lines stand out from the ground, and the eight series are
-//! told apart by everybody.
+//! The colours of the style sheet, light and dark: text and lines have enough contrast with the background, and
+//! everybody can distinguish the eight series.
 
 use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("../../src/report/html/assets/rigel.css");
 
-/// What eyes without one of the three receptors make of a colour, by Machado, Oliveira and Fernandes (2009), of severity
+/// How eyes without one of the three receptors see a colour, by Machado, Oliveira and Fernandes (2009), with severity
 /// 1: all receptors, no green one, no red one.
 const EYES: [[[f64; 3]; 3]; 3] = [
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -13,7 +13,7 @@ const EYES: [[[f64; 3]; 3]; 3] = [
     [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
 ];
 
-/// Distance in CIELAB from which on two lines beside each other are not taken for one; 2.3 is what can be noticed.
+/// Minimum distance in CIELAB for two adjacent lines to be distinguishable; 2.3 is just noticeable.
 const APART: f64 = 20.0;
 
 /// The colours of each theme: light, dark by the button, dark by the system.
@@ -27,7 +27,7 @@ fn themes() -> Vec<BTreeMap<&'static str, [f64; 3]>> {
     blocks.map(named).collect()
 }
 
-/// A colour as light, from its six digits.
+/// Linear light of a colour, from its six digits.
 fn linear(digits: &str) -> [f64; 3] {
     std::array::from_fn(|part| {
         let part = f64::from(u8::from_str_radix(&digits[2 * part..2 * part + 2], 16).unwrap()) / 255.0;
@@ -44,7 +44,7 @@ fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
     (one / other).max(other / one)
 }
 
-/// How far apart two colours are for these eyes, in CIELAB.
+/// Distance of two colours for these eyes, in CIELAB.
 fn distance(eyes: [[f64; 3]; 3], one: [f64; 3], other: [f64; 3]) -> f64 {
     const TO_XYZ: [[f64; 3]; 3] = [[0.4339, 0.3763, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1094, 0.8728]];
     let [one, other] = [one, other].map(|light| {
@@ -61,7 +61,7 @@ fn text_and_lines_stand_out_from_the_ground() {
     assert_eq!(themes.len(), 3);
     assert_eq!(themes[1], themes[2], "dark by the button and by the system");
     for colours in themes {
-        // What WCAG 2 asks of text, and of what is drawn. Charts stand on paper alone.
+        // The requirements of WCAG 2 for text, and for graphics. Charts are only on paper.
         let texts = ["ink", "soft", "link", "good", "plain", "warning", "bad"];
         let lines = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
         let all = texts.iter().flat_map(|name| [(name, "paper", 4.5), (name, "raised", 4.5)]);

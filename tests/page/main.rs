@@ -13,7 +13,7 @@ use rigel::report::html::page::{Block, Page, Plot};
 use rigel::report::html::render;
 use serde_json::Value;
 
-/// What the browser made of a page.
+/// The elements that the browser made of a page.
 const MADE: &str = r"(() => {
   const painted = (canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -112,12 +112,12 @@ fn a_page_is_small_loads_nothing_and_shows_names_as_text() {
     let html = render(&sample::page());
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
     assert!(!html.contains("<script>alert") && !html.contains("<img"), "a name became HTML");
-    // The licence and the libraries name their homes; nothing else may speak of a network.
+    // The licence and the libraries contain their home pages; nothing else may refer to a network.
     for attribute in ["src=\"", "srcset=", "url(http", "@import", "<link rel=\"stylesheet"] {
         assert!(!html.contains(attribute), "{attribute}");
     }
     assert!(html.contains("Permission is hereby granted"), "the licence of what draws charts goes with it");
-    // Four blocks of script: two that run, and the data of each chart.
+    // The script blocks: two that run, and the data of each chart.
     let data =
         plots(&sample::page()).iter().filter(|(_, plot)| !matches!(plot, Plot::Heat(heat) if heat.written)).count();
     assert_eq!(html.matches("<script").count(), 2 + data);

@@ -1,4 +1,4 @@
-//! A page with every kind of block and drawing, in the proportions of a real one. Its figures are made up.
+//! A page with every kind of block and drawing, in realistic proportions. Its figures are made up.
 
 use rigel::analyse::Limits;
 use rigel::model::Finding;
@@ -7,11 +7,11 @@ use rigel::report::html::page::{
     Table, Unit,
 };
 
-/// A name that would end a script, an attribute or a tag, were it taken for HTML.
+/// A name that would end a script, an attribute or a tag if it were interpreted as HTML.
 pub(crate) const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"double\" 'single' & <!-- \u{2028}";
 
-/// The page.
+/// The sample page.
 pub(crate) fn page() -> Page {
     Page {
         title: format!("Rigel: {HOSTILE}"),
@@ -313,7 +313,7 @@ fn soak() -> Section {
 }
 
 fn tables() -> Section {
-    // As wide as real ones, which paper must hold.
+    // As wide as real tables, which must fit on paper.
     let quantiles = ["mean (95 %)", "p50 (95 %)", "p90 (95 %)", "p99 (95 %)", "p99.9 (95 %)"];
     let number = |name: &str| Column { name: name.into(), is_number: true };
     let point = Column { name: "point".into(), is_number: false };
@@ -343,7 +343,7 @@ fn tables() -> Section {
     )
 }
 
-/// The hostile name wherever a name can stand.
+/// The hostile name wherever a name can appear.
 fn hostile() -> Section {
     let name = || HOSTILE.to_owned();
     let lines = Lines {

@@ -1,4 +1,4 @@
-//! What goes wrong: each ends with its name and a hint, and what was measured before is kept.
+//! Faults: each is reported with its name and a hint, and earlier measurements are kept.
 
 use super::common::{Place, in_time, test, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, program, said, serve, signal};
@@ -6,7 +6,7 @@ use rigel::record::{End, journal};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::AtomicBool;
 
-/// How often rows were looked for, as the server counts it.
+/// Number of index searches, from the server's counters.
 const SEARCHED: &str = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
 
 #[test]
@@ -16,7 +16,7 @@ fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
         let mut server = serve(&postgres_18()?, &place, &[]);
         let url = server.url().to_string();
         ends(&place, &format!("sql load {url} --scale 2000"), 0);
-        // Loaded by one server, and measured on the next.
+        // Loaded by one server process, and measured on the next.
         server.restart(&AtomicBool::new(false)).unwrap();
         let searched = || number(&mut client(&url), SEARCHED);
         let (output, out) = in_time("the server was ended", |factor| {
@@ -24,7 +24,7 @@ fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
             let seconds = 4 * factor;
             let line = format!("sql run {url} -t 2 --run-time {seconds}s --warm-up 0s --no-progress --out {out}");
             let mut child = begun(&place, &line);
-            // Of two sessions with an operation each, of ten at least eight are over.
+            // With two sessions of one operation each, at least eight of ten operations are complete.
             wait_until("it measures", || child.try_wait().unwrap().is_some() || searched() > before + 10);
             server.kill().unwrap();
             let output = child.wait_with_output().unwrap();
@@ -89,7 +89,7 @@ fn a_session_that_the_server_ends_ends_the_run() {
         let mut database = client(server.url());
         let before = number(&mut database, SEARCHED);
         let child = begun(&place, &line);
-        // The journal has a header before every session has its settings.
+        // The journal gets its header before every session has its settings.
         wait_until("it measures", || number(&mut database, SEARCHED) > before + 10);
         wait_until("a session is ended", || {
             let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
@@ -99,7 +99,7 @@ fn a_session_that_the_server_ends_ends_the_run() {
         let output = child.wait_with_output().unwrap();
         let words = said(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
-        // Why is the server's or the kernel's to say, and of that what arrives first: it is told, whatever it is.
+        // The reason comes from the server or the kernel, whichever arrives first: it must be reported in any case.
         let why = words.split("the connection was lost: ").nth(1).and_then(|rest| rest.lines().next());
         assert!(why.is_some_and(|why| !why.trim().is_empty()), "{words}");
         let run = journal::read(&place.0.join("run")).unwrap();
@@ -128,7 +128,7 @@ fn what_is_not_there_is_named() {
         assert!(words.contains("an operation of 2001 rows does not fit"), "{words}");
         let other = url.replace("/postgres", "/nowhere");
         assert!(ends(&place, &format!("sql run {other}"), 1).contains("has no such database"));
-        // A table that is gone after all.
+        // A table that disappeared after the load.
         client(url).batch_execute("DROP TABLE rigel.blocks_1").unwrap();
         let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s --no-progress"), 1);
         assert!(words.contains("blocks_1") && words.contains("hint: "), "{words}");

@@ -1,4 +1,4 @@
-//! `rigel layers` on the servers that are here: every layer is measured on the same blocks, and nothing is left.
+//! `rigel layers` on the installed servers: every layer is measured on the same blocks, and nothing is left.
 
 use crate::common::{Missing, Place, entries, in_time, rigel, test, text};
 use serde_json::Value;
@@ -48,11 +48,11 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
     for point in report["points"].as_array().unwrap() {
         assert_eq!(point["end"], "complete", "{point}");
         assert_eq!(point["classes"][0]["failed"], serde_json::json!({}), "{point}");
-        // The table and not more: 64 MiB of 8 KiB. A server that extends files in steps may leave some blocks empty.
+        // Only the table: 64 MiB in blocks of 8 KiB. A server that extends files in steps may leave some blocks empty.
         let blocks = point["classes"][0]["coverage"]["blocks"].as_u64().unwrap();
         assert!((8192..=8192 + 576).contains(&blocks), "{point}");
     }
-    // The same from the journal, for people.
+    // The same from the journal, as text.
     let again = rigel(&place, "report run").output().unwrap();
     let again = String::from_utf8(again.stdout).unwrap();
     assert!(again.contains("where the rest went") && again.contains("4  database, through buffer cache"), "{again}");

@@ -1,4 +1,4 @@
-//! Tables: one row to a block, loaded once however often the load is cut short, and removed without harm to others.
+//! Tables: one row per block, loaded once however often the load is interrupted, and removed without harm to others.
 
 use super::common::{Missing, Place, entries, in_time, need, test, text, wait_until};
 use super::{begun, client, ends, number, postgres_15, postgres_18, serve};
@@ -8,7 +8,7 @@ use rigel::model::Tables;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The most rows that share a block.
+/// The maximum number of rows in one block.
 fn most_in_a_block(client: &mut Client, table: &str) -> i64 {
     let text = format!("SELECT max(n) FROM (SELECT count(*) n FROM {table} GROUP BY (ctid::text::point)[0]) b");
     number(client, &text)
@@ -40,7 +40,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
     let correlation: f64 = row.get(0);
     assert!(correlation.abs() < 0.1, "{correlation}");
 
-    // Again: nothing to do. Of another size: refused.
+    // A second load does nothing. With another size it is refused.
     let files = |database: &mut Client| number(database, "SELECT sum(relfilenode::bigint) FROM pg_class");
     let before = files(&mut database);
     let said = ends(&place, &format!("sql load {url} --scale 9000 -s 2 --scan-table 100"), 0);
@@ -49,7 +49,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
     assert!(said.contains("2 tables of 9000 rows") && said.contains("rigel sql drop"), "{said}");
     assert_eq!(files(&mut database), before);
 
-    // Somebody else's table in our schema is let be, and the schema with it.
+    // A foreign table in our schema is left alone, and the schema too.
     database.batch_execute("CREATE TABLE rigel.mine (a int); INSERT INTO rigel.mine VALUES (7)").unwrap();
     let output = super::program(&place, &format!("sql drop {url}")).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
@@ -59,7 +59,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
     let ours = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'rigel'";
     assert_eq!(number(&mut database, ours), 1);
 
-    // Now it is a schema that is not ours.
+    // Now the schema is not ours.
     for verb in ["load", "drop", "run"] {
         let said = ends(&place, &format!("sql {verb} {url}"), 2);
         assert!(said.contains("a schema named rigel that was not made by rigel sql load"), "{verb}: {said}");
@@ -94,7 +94,7 @@ fn tables_of_version_18_hold_one_row_to_a_block_and_go_without_harm() {
     });
 }
 
-/// A load by the program, killed after the first chunk and more.
+/// A load by the program, killed after at least the first chunk.
 fn killed_load(place: &Place, url: &str, database: &mut Client) {
     let mut child = begun(place, &format!("sql load {url} --scale 17000 --scan-table 100"));
     wait_until("a chunk is loaded", || {
@@ -132,7 +132,7 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
             assert!(said.contains("of them from before"), "{version}: {said}");
             every_row_is_there_once(&mut database, "rigel.blocks_1", 17_000);
             let blocks = number(&mut database, "SELECT pg_relation_size('rigel.blocks_1') / 8192");
-            // What the killed load had filled is used again: at most what COPY adds ahead lies empty.
+            // Blocks filled by the killed load are reused: only blocks that COPY adds in advance may be empty.
             assert!((17_000..17_400).contains(&blocks), "{version}: {blocks} blocks");
             drop(database);
             server.stop().unwrap();
@@ -162,14 +162,14 @@ fn a_load_that_was_stopped_says_so_and_goes_on() {
         assert_eq!((loaded.rows_before, loaded.rows), (8192, 20_050));
         assert_eq!(sql::find(&access).unwrap(), Some(tables));
         every_row_is_there_once(&mut client(server.url()), "rigel.blocks_1", 20_000);
-        // Half-way gone is gone, too.
+        // Removal works even if half of it is already gone.
         assert!(sql::remove(&access).unwrap().contains(&"schema rigel".to_string()));
         assert_eq!(sql::remove(&access).unwrap(), Vec::<String>::new());
         Ok(())
     });
 }
 
-/// A filesystem in memory, unmounted at the end.
+/// A filesystem in memory, unmounted on drop.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -199,7 +199,7 @@ fn a_disk_that_fills_up_ends_the_load_with_its_name_and_the_load_goes_on_when_th
         assert_eq!(entries(&small.0), [] as [std::path::PathBuf; 0]);
 
         let inner = Place(small.0.clone());
-        // A log that is not kept: the table is what fills the disk.
+        // With a small WAL: the table is what fills the disk.
         let server = serve(&bin, &inner, &[("max_wal_size", "32MB"), ("min_wal_size", "32MB")]);
         let line = format!("sql load {} --scale 25000 --scan-table 100", server.url());
         let said = ends(&place, &line, 1);

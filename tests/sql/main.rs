@@ -1,8 +1,8 @@
-//! I/O through a real database: loaded, measured, removed, and what becomes of each fault.
+//! I/O through a real database: load, measure, remove, and the handling of each fault.
 //!
-//! Every test has a private server of its own, of the oldest and the newest version that is supported, with tables of a
-//! few thousand rows. Nothing here asserts how fast anything is. Where a version is not installed the test says that it
-//! was skipped, and fails if `RIGEL_REQUIRE_ALL` is set.
+//! Every test has its own private server, of the oldest and the newest supported version, with tables of a few thousand
+//! rows. Nothing here asserts any speed. If a version is not installed the test reports that it was skipped, and fails
+//! if `RIGEL_REQUIRE_ALL` is set.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -60,12 +60,12 @@ fn client(url: &str) -> Client {
     Client::connect(url, NoTls).unwrap()
 }
 
-/// The number that a statement gives.
+/// The number that a statement returns.
 fn number(client: &mut Client, statement: &str) -> i64 {
     client.query_one(&format!("SELECT ({statement})::bigint"), &[]).unwrap().get(0)
 }
 
-/// The program, knowing of no password but what the test gives it.
+/// The program, without any password except what the test gives it.
 fn program(place: &Place, line: &str) -> Command {
     let mut command = rigel(place, line);
     for name in ["PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGUSER"] {
@@ -79,7 +79,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs the program, which must end with this status; answers what it said on stderr.
+/// Runs the program, which must end with this status. Returns its stderr.
 #[track_caller]
 fn ends(place: &Place, line: &str, status: i32) -> String {
     let output = program(place, line).output().unwrap();
@@ -87,7 +87,7 @@ fn ends(place: &Place, line: &str, status: i32) -> String {
     said(&output)
 }
 
-/// A run whose report is JSON.
+/// The JSON report of a run.
 #[track_caller]
 fn measured(place: &Place, line: &str) -> Value {
     let output = program(place, &format!("{line} --no-progress --json")).output().unwrap();
@@ -95,7 +95,7 @@ fn measured(place: &Place, line: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("one document on stdout")
 }
 
-/// The program in the background.
+/// Starts the program in the background.
 fn begun(place: &Place, line: &str) -> Child {
     program(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -105,18 +105,18 @@ fn signal(child: &Child, name: &str) {
     assert!(status.success(), "kill -s {name}");
 }
 
-/// Lines of a journal that are whole.
+/// Number of complete lines of a journal.
 fn lines(run: &Path) -> usize {
     std::fs::read_to_string(run.join("journal.jsonl")).map_or(0, |text| text.matches('\n').count())
 }
 
-/// A count of a report.
+/// A count in a report.
 #[track_caller]
 fn count(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The two counts of a witness.
+/// Both counts of a witness.
 #[track_caller]
 fn witness(point: &Value, what: &str) -> (f64, f64) {
     let witnesses = point["sql"]["witnesses"].as_array().unwrap();
@@ -124,7 +124,7 @@ fn witness(point: &Value, what: &str) -> (f64, f64) {
     (count(&found["first"][1]), count(&found["second"][1]))
 }
 
-/// Two counts agree within a hundredth; a catalogue that is read as sessions begin does not matter.
+/// Checks that two counts agree within 1 %, with a tolerance for catalogue reads when sessions begin.
 #[track_caller]
 fn assert_agree((one, other): (f64, f64), what: &str) {
     assert!(one > 0.0 && (one - other).abs() <= (one * 0.01).max(200.0), "{what}: {one} and {other}");

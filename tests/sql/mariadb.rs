@@ -1,6 +1,6 @@
-//! `MariaDB` as a target: one row a page, loads that are gone on with, runs that count right, nothing of others touched.
+//! `MariaDB` as a target: one row per page, resumed loads, runs that count correctly, foreign objects left alone.
 //!
-//! Each test starts a server of its own on a socket, below the build's folder, and removes it.
+//! Each test starts its own server on a socket, below the build's folder, and removes it.
 
 use crate::common::{Missing, Place, in_time, need, rigel, test, text, wait_until};
 use mysql::prelude::Queryable;
@@ -10,7 +10,7 @@ use rigel::record::journal;
 use rigel::record::{End, PointRecord};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A server with an empty data directory, ended and removed when it is dropped.
+/// A server with an empty data directory, ended and removed on drop.
 struct Server {
     child: Child,
     place: Place,
@@ -24,14 +24,14 @@ impl Server {
         if text(&socket).len() > 107 {
             return Err(Missing(format!("'{}' is too long for a socket", socket.display())));
         }
-        // The server refuses to be root.
+        // The server refuses to run as root.
         let is_root = rustix::process::getuid().is_root();
         let user = if is_root { "mysql".to_string() } else { need("id", &["-un"])? };
         if is_root {
             need("chown", &["mysql", text(&place.0)])?;
         }
         let (user, data) = (format!("--user={user}"), format!("--datadir={}", data.display()));
-        // Servers that start at the same time would take each other's temporary tables away.
+        // Servers that start at the same time would remove each other's temporary tables.
         let temporary = format!("--tmpdir={}", place.0.display());
         let install = ["--no-defaults", &user, &data, &temporary, "--auth-root-authentication-method=normal"];
         need("mariadb-install-db", &install)?;
@@ -77,7 +77,7 @@ impl Server {
         format!("mysql://{user}@localhost/{database}?socket={}", text(&self.place.0.join("socket")))
     }
 
-    /// `rigel sql` with these arguments, of which the second is the URL.
+    /// `rigel sql` with these arguments; the second is the URL.
     fn sql(&self, verb: &str, arguments: &str) -> Command {
         rigel(&self.place, &format!("sql {verb} {} {arguments}", self.url("root", "shop")))
     }
@@ -100,7 +100,7 @@ impl Server {
         journal::read(&self.place.0.join(name)).unwrap().points.remove(0)
     }
 
-    /// After a load the purge visits every row that was written, and the pages that it reads for that are counted too.
+    /// After a load the purge visits every written row, and the pages that it reads are counted too.
     fn wait_for_purge(&self) {
         let history = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS \
                        WHERE VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
@@ -124,14 +124,14 @@ impl Drop for Server {
     }
 }
 
-/// Operations of a kind that did what was asked; every other one fails the test.
+/// Number of successful operations of a kind; any failed operation fails the test.
 fn done(point: &PointRecord, kind: Kind) -> u64 {
     let Some(total) = point.streams[0].total_of(kind) else { return 0 };
     assert!(total.failed.is_empty(), "{:?}", total.failed);
     total.done
 }
 
-/// What the server counted from the first sample to the last.
+/// Change of the server's counter from the first sample to the last.
 fn counted(point: &PointRecord, counter: impl Fn(&ServerSample) -> Option<u64>) -> u64 {
     let samples: Vec<_> = point.samples.iter().filter_map(|sample| sample.server.as_deref()).collect();
     counter(samples.last().unwrap()).unwrap() - counter(samples[0]).unwrap()
@@ -170,13 +170,13 @@ fn reads_are_as_many_pages(server: &Server) {
     server.wait_for_purge();
     let point = server.point("reads", "-t 2 --work-loop 200 --work-unit 20");
     assert_eq!((&point.end, done(&point, Kind::Read)), (&End::Complete, 800));
-    // The pool has room for an eighth of the tables, and the upper pages of the index are in it.
+    // The pool has space for an eighth of the tables, and contains the upper pages of the index.
     let physical = counted(&point, |sample| sample.physical);
     assert!((8_000..=17_000).contains(&physical), "{physical} pages for 16,000 rows");
     let storage = counted(&point, |sample| sample.storage_read);
     assert!(storage.abs_diff(physical * 16_384) <= storage / 50, "{storage} bytes for {physical} pages");
     assert!(counted(&point, |sample| sample.read_time.map(|time| time.0)) > 0);
-    // A wait is seen at most as often as each of the four sessions was looked at.
+    // A wait is seen at most once per look and session, with four sessions.
     let last = point.samples.last().unwrap().server.as_ref().unwrap();
     assert!(last.waits.values().sum::<u64>() <= 4 * last.looks, "{last:?}");
     assert!(last.looks < 20 || !last.waits.is_empty(), "looked at often, and nothing was seen: {last:?}");
@@ -199,7 +199,7 @@ fn updates_are_as_many_rows(server: &Server) {
     assert_eq!(counted(&point, |sample| sample.commits), 100);
     assert!(counted(&point, |sample| sample.log_bytes) > 100 * 16 * 420);
     assert_ne!(server.number("SELECT COUNT(DISTINCT c1) FROM rigel_blocks_1"), before);
-    // As long as it was: no page was split.
+    // The same length as before: no page was split.
     assert!(server.number("SELECT MIN(LENGTH(c1) + LENGTH(c19)) FROM rigel_blocks_2 WHERE id IS NOT NULL") == 840);
     let heavy = server.point("heavy", "-t 1 --work-loop 5 --work-unit 4 --update 100% --redo-stress heavy");
     assert_eq!(done(&heavy, Kind::Write), 10);
@@ -229,7 +229,7 @@ fn a_load_that_was_killed_is_gone_on_with() {
         assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
         assert_eq!(server.number("SELECT COUNT(DISTINCT id) FROM rigel_blocks_1 FORCE INDEX (id)"), 12_000);
         assert!((12_000..=12_122).contains(&server.leaf_pages("rigel_blocks_1")));
-        // A second load of what is there changes nothing.
+        // A second load of complete tables changes nothing.
         server.done("load", size);
         assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
         Ok(())
@@ -262,7 +262,7 @@ fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
         assert!(run(None, "shop").contains("MYSQL_PWD"), "{}", run(None, "shop"));
         assert!(run(Some("right"), "shop").contains("give this user rights"), "{}", run(Some("right"), "shop"));
 
-        // A database that is not there is made by a load, and stays.
+        // A load creates a missing database, which stays.
         let load = format!("sql load {} --scale 1000 --scan-table 1", server.url("root", "new"));
         assert!(rigel(&server.place, &load).output().unwrap().status.success());
         let drop = format!("sql drop {}", server.url("root", "new"));
@@ -279,7 +279,7 @@ fn a_server_that_is_killed_breaks_the_run_and_what_was_measured_stays() {
         let mut server = Server::start("broken")?;
         server.done("load", "--scale 1000 --scan-table 1");
         server.wait_for_purge();
-        // An operation looks at 64 rows, a few pages each: of two sessions with an operation each, some are over.
+        // An operation visits 64 rows, a few pages each: with two sessions of one operation each, some are complete.
         let gets = "SELECT VARIABLE_VALUE + 0 FROM information_schema.GLOBAL_STATUS \
                     WHERE VARIABLE_NAME = 'INNODB_BUFFER_POOL_READ_REQUESTS'";
         let pages = || server.connect().query_first::<f64, _>(gets).unwrap().unwrap();

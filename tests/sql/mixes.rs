@@ -1,4 +1,4 @@
-//! What sessions do: shares dealt exactly, rows changed as was asked, pauses kept, statements ended by the server told.
+//! Mixes of sessions: exact fractions, rows changed as requested, pauses respected, cancelled statements reported.
 
 use super::common::{Place, test, wait_until};
 use super::{client, count, ends, measured, number, postgres_18, serve};
@@ -27,30 +27,30 @@ fn sessions_do_exactly_what_was_asked_of_them() {
         let document = run("-t 2 --work-loop 100 --update 10% --update-work-unit 8");
         assert_eq!(kinds(&document), [360, 40, 0]);
         let log = |document: &Value| count(&document["points"][0]["sql"]["server"]["log_bytes"]["per_operation"]);
-        // A row of a kilobyte is logged whole: a tenth of eight of them, at least.
+        // A row of one kilobyte is logged completely: at least a tenth of eight of them.
         assert!(log(&document) > 800.0, "{}", log(&document));
         let mut changed = |column: &str| {
             let rows = |table| format!("(SELECT count(*) FROM rigel.{table} WHERE {column} ~ '^[0-9]{{20}}x')");
             number(&mut database, &format!("SELECT {} + {}", rows("blocks_1"), rows("blocks_2")))
         };
         let touched = changed("c1");
-        // Chance lets a few of the 40 overlap.
+        // By chance a few of the 40 overlap.
         assert!((200..=320).contains(&touched), "{touched}");
         assert_eq!((changed("c2"), changed("c19")), (0, touched));
         let document = run("-t 2 --work-loop 20 --update 100% --update-work-unit 8 --redo-stress heavy");
         assert_eq!(kinds(&document), [0, 80, 0]);
         assert!(changed("c2") > 300, "{}", changed("c2"));
 
-        // A quarter of the reads scan the table that has no index.
+        // A quarter of the reads scan the table without an index.
         let scans = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname LIKE 'scan%'";
         let before = number(&mut client(url), scans);
         let document = run("-t 1 --work-loop 40 --scan 25%");
         assert_eq!(kinds(&document), [60, 0, 20]);
-        // A session's counts are there when the server has seen that it is gone.
+        // A session's counts are available once the server has noticed that it is gone.
         wait_until("twenty scans are counted", || number(&mut client(url), scans) - before >= 20);
         assert_eq!(number(&mut client(url), scans) - before, 20);
 
-        // All in a window of 64 blocks, of which each operation visits all.
+        // All in a range of 64 blocks; each operation visits all of them.
         let document = run("-t 1 --work-loop 20 --hot-spot 8MiB+512KiB/1");
         assert_eq!(document["points"][0]["classes"][0]["coverage"]["distinct"], 128);
         // All in the first table.
@@ -59,7 +59,7 @@ fn sessions_do_exactly_what_was_asked_of_them() {
         run("-t 1 --work-loop 20 --hot-schema 1");
         assert_eq!(number(&mut client(url), searched), before);
 
-        // Twenty operations with a pause between each two.
+        // Twenty operations with a pause between every two.
         let document = run("-t 1 --work-loop 20 --think 50ms..50ms/1");
         assert!(count(&document["points"][0]["measured_s"]) >= 19.0 * 0.05, "{document}");
         assert!(!document["findings"].to_string().contains("littles-law"), "{}", document["findings"]);

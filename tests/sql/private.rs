@@ -1,4 +1,4 @@
-//! A server that is made for a run: it does the work, and nothing is left of it, however the run ends.
+//! A private server made for a run: it works, and nothing of it is left, however the run ends.
 
 use super::common::{self, Place, entries, in_time, test, wait_until};
 use super::{assert_agree, begun, count, ends, lines, measured, postgres_15, postgres_18, signal, witness};
@@ -24,7 +24,7 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
     let [point] = document["points"].as_array().unwrap().as_slice() else { panic!("{document}") };
     let sql = &point["sql"];
     assert!(count(&sql["operations"]) > 0.0 && sql["sessions"] == 2, "{sql}");
-    // Exactly the work unit: neither a row less nor one more.
+    // Exactly the work unit: neither one row less nor one more.
     assert!((count(&sql["visited"]["per_operation"]) - 64.0).abs() < f64::EPSILON, "{sql}");
     assert_eq!(point["classes"][0]["failed"], serde_json::json!({}));
     assert_agree(witness(point, "blocks of the tables visited"), "client and server");
@@ -34,7 +34,7 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
         assert_agree(reads, "the server and the kernel");
     }
     let said = document["findings"].to_string();
-    // Through the page cache the report says either that storage gave the blocks, or that it did not.
+    // Through the page cache, the report says either that storage delivered the blocks, or that it did not.
     assert!(server["direct"] == true || reads.1 >= reads.0 * 0.99 || said.contains("page cache served"), "{said}");
 
     let report = super::program(&place, "report run").output().unwrap();
@@ -65,7 +65,7 @@ fn postmaster(storage: &Path) -> u32 {
     let folder = entries(storage).into_iter().next().unwrap();
     let text = std::fs::read_to_string(folder.join("data/postmaster.pid")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    // Line 6 is the first address that it listens on.
+    // Line 6 is the first address on which it listens.
     assert_eq!(lines[5].trim(), "", "{text}");
     lines[0].parse().unwrap()
 }
@@ -74,14 +74,14 @@ fn is_gone(process: u32) -> bool {
     !std::fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
 }
 
-/// A run of a minute on a private server that answers.
+/// A run of one minute on a private server that responds.
 fn under_way(place: &Place, bin: &Path, more: &str) -> (Child, u32) {
     let storage = place.0.join("storage");
     std::fs::create_dir_all(&storage).unwrap();
     let line = format!("sql run --on storage --server-bin {} --no-progress --out run {more}", bin.display());
     let mut child = begun(place, &line);
     let mut first = String::new();
-    // Read a line, and no more: what comes later is read by the test.
+    // Read exactly one line: the test reads the rest.
     let mut stderr = BufReader::with_capacity(1, child.stderr.take().unwrap());
     stderr.read_line(&mut first).unwrap();
     assert!(first.starts_with("a private PostgreSQL 18."), "{first}");
@@ -123,7 +123,7 @@ fn ctrl_c_while_loading_leaves_nothing() {
             let (child, server) = under_way(&place, &bin, &format!("--scale {}000 -t 2", 60 * factor.min(8)));
             signal(&child, "INT");
             let output = child.wait_with_output().unwrap();
-            // It has a journal where it was measuring already.
+            // It has a journal if it was already measuring.
             (!place.0.join("run").exists()).then_some((place, server, output))
         });
         let said = super::said(&output);
@@ -154,7 +154,7 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
     });
 }
 
-/// As SLOB's users have it, with what only Oracle knows.
+/// A typical file of SLOB's users, with keys that only Oracle knows.
 const SLOB: &str = "\
 # SLOB 2.5.2
 UPDATE_PCT=25
@@ -224,7 +224,7 @@ fn the_files_of_slob_and_pgio_run_unchanged() {
         let sql = &document["points"][0]["sql"];
         assert_eq!(sql["sessions"], 4);
         let kinds = |kind: &str| count(&sql["kinds"][kind]);
-        // A quarter of each deck of four cards: at most a card is missing of each session's.
+        // A quarter of each deck of four cards: at most one card of each session is missing.
         assert!((kinds("write") * 4.0 - (kinds("write") + kinds("read"))).abs() <= 16.0, "{sql}");
         let asked = journal::read(&place.0.join("slob")).unwrap().points[0].asked.as_ref().unwrap().until;
         assert_eq!(asked, Until::Elapsed(Nanos::from_secs(2)), "RUN_TIME is 2");

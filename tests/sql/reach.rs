@@ -1,4 +1,4 @@
-//! Curves of sessions, several databases at once, and connections that nobody can listen to.
+//! Curves of sessions, several databases at once, and encrypted connections.
 
 use super::common::{Missing, Place, in_time, need, test, text, wait_until};
 use super::{
@@ -19,7 +19,7 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
         ends(&place, &format!("sql load {url} --scale 4000"), 0);
         let (output, out) = in_time("the curve was cut short", |factor| {
             let out = format!("run{factor}");
-            // What is less precise is over sooner.
+            // A less precise point ends sooner.
             let terms = format!("--point-max {}s --precision {}% --work-unit 8", 10 * factor, (50 / factor).max(1));
             let child = begun(&place, &format!("curve {url} --sessions 1,2,4 {terms} --no-progress --out {out}"));
             wait_until("the first point is done", || lines(&place.0.join(&out)) >= 2);
@@ -34,13 +34,13 @@ fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
         let points = document["points"].as_array().unwrap();
         assert_eq!(points.iter().map(|point| point["sessions"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
         for point in points {
-            // On a machine with other work windows can differ beyond telling: then there is no interval, and none wrong.
+            // On a busy machine windows can differ so much that there is no interval; then no interval is wrong.
             let known = &point["classes"][0]["confidence"];
             if known["iops"].is_object() && known["p50_us"].is_object() {
                 let (rate, error) = (count(&known["iops"]["value"]), count(&known["iops"]["error"]));
                 assert!(0.0 < error && error < rate, "{point}");
                 let median = count(&point["classes"][0]["p50_us"]);
-                // The end of an interval that is not known is null.
+                // An unknown end of an interval is null.
                 let end = |name: &str, open: f64| known["p50_us"][name].as_f64().unwrap_or(open);
                 assert!(end("low", 0.0) <= median && median <= end("high", f64::INFINITY), "{point}");
             }
@@ -81,13 +81,13 @@ fn sessions_go_to_several_databases_in_turn() {
         let line = format!("sql run {} -t 4 --work-loop 25 --warm-up 0s --out run", urls.join(" "));
         let document = measured(&place, &line);
         let since = || [0, 1].map(|of| searched(&urls[of]) - before[of]);
-        // A session's counts are there when the server has seen that it is gone.
+        // A session's counts are available once the server has noticed that it is gone.
         wait_until("all are counted", || since().iter().sum::<i64>() >= 100);
         assert_eq!(since(), [50, 50]);
         let point = &document["points"][0];
         assert_agree(witness(point, "blocks of the tables visited"), "client and both databases");
 
-        // One of them has other tables.
+        // One of them has no tables.
         ends(&place, &format!("sql drop {}", urls[1]), 0);
         let words = ends(&place, &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")), 2);
         assert!(words.contains("/other' has no tables of ours"), "{words}");
@@ -95,7 +95,7 @@ fn sessions_go_to_several_databases_in_turn() {
     });
 }
 
-/// A certificate that is signed by its own key, made out to `name`, and the key.
+/// A self-signed certificate for `name`, and its key.
 fn certificate(place: &Place, name: &str, made_out_to: &str) -> Result<(PathBuf, PathBuf), Missing> {
     let (certificate, key) = (place.0.join(format!("{name}.pem")), place.0.join(format!("{name}.key")));
     let subject = format!("subjectAltName={made_out_to}");
@@ -105,7 +105,7 @@ fn certificate(place: &Place, name: &str, made_out_to: &str) -> Result<(PathBuf,
     Ok((certificate, key))
 }
 
-/// The server has this certificate from now on.
+/// Makes the server use this certificate from now on.
 fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
     let data = server.directory().join("data");
     let owner = std::fs::metadata(&data).unwrap();
@@ -125,7 +125,7 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
 fn connections_are_protected_as_was_asked() {
     test("connections_are_protected_as_was_asked", || {
         let place = Place::in_memory("sql-tls");
-        // Of the addresses of this machine that nobody else listens on.
+        // An address of this machine on which nobody else listens.
         let number = std::process::id();
         let address = format!("127.{}.{}.{}", 64 + number % 128, number / 256 % 256, 1 + number % 250);
         let right = certificate(&place, "right", &format!("IP:{address}"))?;
@@ -153,7 +153,7 @@ fn connections_are_protected_as_was_asked() {
         let (done, words) = rooted("verify-full", Path::new("absent.pem"));
         assert!(!done && words.contains("sslrootcert 'absent.pem' cannot be used"), "{words}");
 
-        // Of the right authority, and made out to another name. The server is asked anew.
+        // From the right authority, but for another name. The server gets a new certificate.
         present(&server, &wrong);
         wait_until("the other certificate is presented", || rooted("verify-ca", &wrong.0).0);
         let (done, words) = rooted("verify-full", &wrong.0);

@@ -1,4 +1,4 @@
-//! Private servers of every kind and version that is supported: made, reached, stopped, and cleaned up after a crash.
+//! Private servers of every supported kind and version: created, reached, stopped, and cleaned up after a crash.
 
 use crate::common::{self, Missing, Place, entries, in_time, test, text, wait_until};
 use mysql::prelude::Queryable;
@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// The one value that a statement gives, as text.
+/// The single value that a statement returns, as text.
 fn ask(server: &Server, statement: &str) -> String {
     if server.url().starts_with("postgres:") {
         let mut client = postgres::Client::connect(server.url(), postgres::NoTls).unwrap();
@@ -70,7 +70,7 @@ fn ask(server: &Server, statement: &str) -> String {
         row.unwrap_or_default()
     } else {
         let mut session = mysql::Conn::new(mysql::Opts::from_url(server.url()).unwrap()).unwrap();
-        // Over the text protocol every value is text, but not to the driver's types.
+        // In the text protocol every value is text, but not in the driver's types.
         let row: Option<mysql::Row> = session.query_first(statement).unwrap();
         row.and_then(|mut row| row.take::<Vec<u8>, _>(0))
             .map(|value| String::from_utf8(value).unwrap())
@@ -78,11 +78,11 @@ fn ask(server: &Server, statement: &str) -> String {
     }
 }
 
-/// Inodes of TCP sockets that listen, of both protocols.
+/// Inodes of listening TCP sockets, of both protocols.
 fn listening() -> Vec<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     let rows = tables.iter().flat_map(|table| table.lines().skip(1));
-    // Column 3 is the state: 0A listens. Column 9 is the inode.
+    // Column 3 is the state: 0A means listening. Column 9 is the inode.
     rows.filter_map(|row| {
         let fields: Vec<&str> = row.split_whitespace().collect();
         (fields.get(3) == Some(&"0A")).then(|| fields[9].to_string())
@@ -107,7 +107,7 @@ fn starts_and_stops(kind: &Kind, name: &str) {
     assert_eq!(server.directory().parent(), Some(fs::canonicalize(&place.0).unwrap().as_path()));
     assert_eq!(fs::metadata(server.directory()).unwrap().mode() & 0o777, 0o700);
 
-    // It works, durably, with the cache it was given, and from its own files.
+    // It works, durably, with its configured cache, and from its own files.
     let postgres = kind.dbms == Dbms::Postgres;
     let asked = |statement: &str| ask(&server, statement);
     if postgres {
@@ -128,7 +128,7 @@ fn starts_and_stops(kind: &Kind, name: &str) {
     ask(&server, "create table t (a int primary key)");
     assert_eq!(asked("select count(*) from t"), "0");
 
-    // Never as root, and on no port.
+    // It does not run as root, and listens on no port.
     let processes = server.processes();
     assert!(processes.contains(&server.pid()), "{} is not among {processes:?}", server.pid());
     let listening = listening();
@@ -142,7 +142,7 @@ fn starts_and_stops(kind: &Kind, name: &str) {
     }
     assert!(!sockets_of(server.pid()).is_empty(), "the sockets of the server were not seen at all");
 
-    // Not a leftover while it lives.
+    // It is not a leftover while it lives.
     let cleaned = server::clean(&place.0).unwrap();
     assert!(cleaned.removed.is_empty() && cleaned.kept.len() == 1, "{cleaned:?}");
     assert_eq!(server::leftovers(&place.0).unwrap(), []);
@@ -188,7 +188,7 @@ fn mariadb_starts_and_stops() {
 fn reads_are_direct_where_version_and_filesystem_can() {
     test("reads_are_direct_where_version_and_filesystem_can", || {
         let place = Place::new("servers-direct");
-        // The oldest never can; the others as the filesystem does.
+        // The oldest version never can; the others depend on the filesystem.
         assert!(!Kind::postgres_15()?.start(&place).is_direct());
         let flags = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::DIRECT;
         let can = rustix::fs::open(place.0.join("probe"), flags, rustix::fs::Mode::RUSR).is_ok();
@@ -269,7 +269,7 @@ fn the_page_cache_of_a_server_can_be_limited() {
         for process in server.processes() {
             assert_eq!(group(process).as_ref(), Some(&ours), "process {process}");
         }
-        // Most of a table of twice the limit is gone from the cache by the time its end was read.
+        // Of a table twice as large as the limit, most pages have left the cache by the time its end was read.
         let rows = 2 * limit.0 / 1024;
         ask(&server, &format!("create table t as select repeat('x', 950) as a from generate_series(1, {rows})"));
         let statement = "select sum(length(a)) from t";
@@ -287,7 +287,7 @@ fn the_page_cache_of_a_server_can_be_limited() {
     });
 }
 
-/// Bytes that the kernel fetched from the disk for one session that runs a statement.
+/// Bytes that the kernel read from disk for one session that runs a statement.
 fn read_by_one_session(server: &Server, statement: &str) -> u64 {
     let mut client = postgres::Client::connect(server.url(), postgres::NoTls).unwrap();
     client.simple_query("set max_parallel_workers_per_gather = 0").unwrap();
@@ -318,7 +318,7 @@ fn hold_a_server() {
         _ => Kind::mariadb(),
     };
     let kind = kind.unwrap_or_else(|Missing(why)| panic!("{why}"));
-    // The place is the other test's, and nothing here ends in good order.
+    // The directory belongs to the other test, and nothing here is cleaned up.
     let place = std::mem::ManuallyDrop::new(Place(place.into()));
     let mut server = std::mem::ManuallyDrop::new(kind.start(&place));
     let _ = server.limit_page_cache(Bytes(64 * MIB));
@@ -328,7 +328,7 @@ fn hold_a_server() {
     }
 }
 
-/// A process with a server, killed. Returns the server's process.
+/// Kills a process that has a server. Returns the server's process.
 fn killed_with_its_server(place: &Place, dbms: Dbms, path: Option<&str>) -> u32 {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "servers::hold_a_server", "--ignored"]).stdout(Stdio::null());

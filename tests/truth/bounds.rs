@@ -1,11 +1,11 @@
-//! Between what and what a record must lie, given the log of the device that was measured.
+//! Bounds of a record, derived from the log of the measured device.
 //!
-//! Nothing here is a tolerance. A read is issued before the device has it and seen to be over after the device has
-//! answered it, whatever the machine does in between: so it took at least what the device took. In a closed loop of one
-//! outstanding read the next read comes only after that, so it took at most until then. Where the machine stops, the
-//! log has the gap too, and the bounds are as much farther apart.
+//! Nothing here is a tolerance. A read is issued before the device has it, and its completion is seen after the device
+//! has answered it, whatever the machine does in between: so it took at least as long as the device took. In a closed
+//! loop with one outstanding read, the next read comes only after that, so it took at most until then. If the machine
+//! stops, the log has the gap too, and the bounds are wider by the gap.
 //!
-//! All times are nanoseconds since the point was asked for, by the log's clock.
+//! All times are nanoseconds since the point was requested, by the log's clock.
 
 use super::LENGTH;
 use super::device::{Device, Served, at_once};
@@ -15,41 +15,41 @@ use rigel::record::histogram::{bucket_of, lower_edge, upper_edge};
 use rigel::record::{Latencies, PointRecord, Window};
 use std::time::Instant;
 
-/// Blocks from where one stream begins to where the next one does. No stream has as many reads.
+/// Distance in blocks between the beginnings of two streams. No stream has as many reads.
 pub(crate) const APART: u64 = 1024;
 
-/// The share by which the figure of a quantile, the middle of a bucket, is off at most.
+/// Maximum relative error of a quantile, which is the middle of a bucket.
 const HALF_A_BUCKET: f64 = 1.0 / 256.0;
 
-/// A figure lies between these two; both ends belong to it.
+/// A closed interval that contains a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Between {
     least: u64,
     most: u64,
 }
 
-/// What the log says of one operation.
+/// Bounds of one operation from the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation {
     /// Since measuring began.
     due: Between,
     response: Between,
-    /// From start to end; the response time in a closed loop.
+    /// From start to end; equals the response time in a closed loop.
     service: Between,
     failed: bool,
 }
 
-/// The log of a device while one point was measured.
+/// The log of a device during one point.
 pub(crate) struct Log {
-    /// By stream and number.
+    /// Sorted by stream and number.
     pub(crate) reads: Vec<Served>,
     began: Instant,
-    /// When the record was there.
+    /// When the record was complete.
     ended: u64,
 }
 
 impl Log {
-    /// Measures a point, and answers its record and what the device says of it.
+    /// Measures a point. Returns its record and the device's log.
     pub(crate) fn of(device: &Device, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Self) {
         device.take();
         let began = Instant::now();
@@ -68,7 +68,7 @@ impl Log {
         nanos(self.began, read.went)
     }
 
-    /// The reads of each stream, each of which reads block after block.
+    /// The reads of each stream; each stream reads block after block.
     fn streams(&self) -> impl Iterator<Item = &[Served]> {
         let block = |read: &Served| read.offset / u64::from(LENGTH);
         self.reads.chunk_by(move |a, b| block(a) / APART == block(b) / APART).inspect(move |reads| {
@@ -77,11 +77,11 @@ impl Log {
         })
     }
 
-    /// The operations of streams that each had one read outstanding in a closed loop, without the first `warm_up` reads
-    /// of each, which do not count.
+    /// The operations of closed-loop streams with one outstanding read each, without the first `warm_up` reads of each,
+    /// which do not count.
     pub(crate) fn closed(&self, warm_up: usize) -> Vec<Operation> {
-        // Measuring begins before the device has the first read that counts, and after the last but one that does not:
-        // the last one may have been due by then.
+        // Measuring begins before the device has the first counted read, and after the last but one uncounted read: the
+        // last one may already have been due.
         let began = Between {
             least: if warm_up < 2 {
                 0
@@ -93,13 +93,13 @@ impl Log {
         self.streams().flat_map(|reads| (warm_up..reads.len()).map(move |at| self.chained(reads, at, began))).collect()
     }
 
-    /// One operation of a chain, in which each is due as the one before it is over.
+    /// One operation of a chain, in which each operation is due when the previous one completes.
     fn chained(&self, reads: &[Served], at: usize, began: Between) -> Operation {
         let read = &reads[at];
         let over =
             Between { least: self.went(read), most: reads.get(at + 1).map_or(self.ended, |next| self.came(next)) };
         let (due, response) = match at.checked_sub(1) {
-            // Due as the point begins.
+            // Due when the point begins.
             None => (
                 Between { least: 0, most: 0 },
                 Between { least: over.least - began.most, most: over.most - began.least },
@@ -112,7 +112,7 @@ impl Log {
         Operation { due, response, service: response, failed: read.failed }
     }
 
-    /// The operations of one stream in an open loop, of which one is due every `gap`, with one slot: without a warm-up.
+    /// The operations of one open-loop stream with one slot, due every `gap`, without a warm-up.
     pub(crate) fn open(&self, gap: Nanos) -> Vec<Operation> {
         let due = |at: usize| (at as u64 + 1) * gap.0;
         let reads = self.streams().next().expect("something was read");
@@ -136,7 +136,7 @@ impl Log {
         reads.iter().enumerate().map(operation).collect()
     }
 
-    /// A closed loop's time is all accounted for: the response times of each place follow on each other, from the
+    /// Checks that all time of a closed loop is accounted for: the response times of each slot are contiguous, from the
     /// beginning of the measurement to the end of the last read. For fixed work without a warm-up.
     #[track_caller]
     pub(crate) fn assert_conserved(&self, record: &PointRecord, depth: u32, what: &str) {
@@ -159,8 +159,8 @@ impl Log {
         );
     }
 
-    /// For every time at least as many operations took longer as the device took longer for. Of streams with several
-    /// reads outstanding, in which it is not known which of them made room for which.
+    /// Checks, for every time, that at least as many operations took longer as in the device's log. For streams with
+    /// several outstanding reads, where it is unknown which read made room for which.
     #[track_caller]
     pub(crate) fn assert_none_shorter(&self, record: &PointRecord, what: &str) {
         let mut took: Vec<u64> = self.reads.iter().map(|read| self.went(read) - self.came(read)).collect();
@@ -190,7 +190,7 @@ pub(crate) fn nanos(since: Instant, at: Instant) -> u64 {
     u64::try_from(at.saturating_duration_since(since).as_nanos()).expect("a test is short")
 }
 
-/// How many of `operations` are certainly so, and how many may be.
+/// Number of `operations` that certainly meet a condition, and number that may meet it.
 fn count(
     operations: &[Operation],
     certain: impl Fn(&Operation) -> bool,
@@ -200,8 +200,8 @@ fn count(
     Between { least: of(&certain), most: of(&possible) }
 }
 
-/// The record of the only kind of operation of the only class holds these operations, each in the window in which it
-/// was due, and their times.
+/// Checks that the record, with one class and one kind of operation, contains these operations with their times, each
+/// in the window in which it was due.
 #[track_caller]
 pub(crate) fn assert_holds(record: &PointRecord, operations: &[Operation], what: &str) {
     let windows = &record.streams[0].kinds[0].windows;
@@ -223,7 +223,7 @@ pub(crate) fn assert_holds(record: &PointRecord, operations: &[Operation], what:
     assert_times_hold(windows, width, operations, Window::service, |op| op.service, &format!("service, {what}"));
 }
 
-/// As many operations were due in each window, and took longer than each time, as the log says.
+/// Checks the number of operations in each window, and the number of those longer than each time, against the log.
 #[track_caller]
 fn assert_times_hold(
     windows: &[Window],
@@ -245,7 +245,7 @@ fn assert_times_hold(
     between(|times| times.min().unwrap_or(u64::MAX)).assert_holds(total.min, &format!("{what}: least"));
     between(|times| times.max().unwrap_or(0)).assert_holds(total.max, &format!("{what}: greatest"));
 
-    // Where buckets end, it is known exactly how many operations took longer.
+    // At bucket limits, the exact number of longer operations is known.
     let ends = all(|between| between.least).chain(all(|between| between.most)).map(bucket_of);
     let mut limits: Vec<u64> =
         ends.flat_map(|bucket| [lower_edge(bucket).saturating_sub(1), upper_edge(bucket)]).collect();
@@ -277,7 +277,7 @@ fn assert_times_hold(
     }
 }
 
-/// The figures of a closed loop follow from its record and lie where the log says.
+/// Checks that the figures of a closed loop follow from its record and are within the bounds of the log.
 #[track_caller]
 pub(crate) fn assert_figures_hold(
     summary: &PointSummary,

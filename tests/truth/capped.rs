@@ -1,20 +1,20 @@
-//! A cap of the kernel's on the rate of a device. The benchmark `against_fio` includes it.
+//! A cap by the kernel on the rate of a device. The benchmark `against_fio` includes this file.
 
 use super::common::Missing;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A control group of this process, whose threads are capped on some devices; removed at the end.
+/// A control group of this process that caps its threads on some devices; removed on drop.
 pub(crate) struct Group {
     directory: PathBuf,
-    /// Version 1 caps threads; version 2 only whole processes, and this one must go back to where it was.
+    /// Version 1 caps threads; version 2 only whole processes, and this process must return to its former group.
     home: Option<PathBuf>,
 }
 
 impl Group {
     pub(crate) fn new() -> Result<Self, Missing> {
-        // Several may be there at the same time.
+        // Several may exist at the same time.
         static GROUPS: AtomicUsize = AtomicUsize::new(0);
         let (v1, v2) = (Path::new("/sys/fs/cgroup/blkio"), Path::new("/sys/fs/cgroup"));
         let name = format!("rigel-truth-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
@@ -37,7 +37,7 @@ impl Group {
         Ok(group)
     }
 
-    /// At most `rate` reads a second on `device`.
+    /// Limits reads on `device` to `rate` per second.
     pub(crate) fn cap(&self, device: &Path, rate: u32) -> Result<(), Missing> {
         let name = device.file_name().unwrap().to_string_lossy().into_owned();
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
@@ -48,7 +48,7 @@ impl Group {
         }
     }
 
-    /// The calling thread, and every thread that it starts, is capped from now on.
+    /// Caps the calling thread, and every thread that it starts, from now on.
     pub(crate) fn enter(&self) -> Result<(), Missing> {
         if self.home.is_none() { write(&self.directory.join("tasks"), "0") } else { Ok(()) }
     }
@@ -59,7 +59,7 @@ impl Drop for Group {
         if let Some(home) = &self.home {
             let _ = write(&home.join("cgroup.procs"), "0");
         }
-        // Threads that have just ended leave a little later.
+        // Threads that have just ended leave the group a little later.
         for _ in 0..100 {
             if fs::remove_dir(&self.directory).is_ok() {
                 return;

@@ -1,10 +1,10 @@
-//! A device whose times are programmed and that logs every read: one file in a filesystem of this process.
+//! A device with programmed times that logs every read: one file in a filesystem of this process.
 //!
-//! Goes in: a [`Behaviour`]. Comes out: a path to read from with direct I/O, and for each read a line of the log, a
-//! [`Served`]: when it came, when it was answered, and what was done to it. The log reads the machine's monotonic clock
-//! by itself, not by Rigel's code. Each thread that serves takes one request, sleeps until the answer is due and gives
-//! it, so the device serves as many reads at once as it has threads, and the others wait in the kernel's queue, first
-//! come first served. Nothing is stored: every read gives the same bytes, none of them zero, and a write is refused.
+//! Input: a [`Behaviour`]. Output: a path to read from with direct I/O, and a [`Served`] in the log for each read: when
+//! it came, when it was answered, and what was done to it. The log reads the machine's monotonic clock directly, not
+//! through Rigel's code. Each serving thread takes one request, sleeps until the answer is due, and sends it. So the
+//! device serves as many reads at once as it has threads, and the others wait in the kernel's queue, first come first
+//! served. Nothing is stored: every read returns the same bytes, none of them zero, and writes are refused.
 //!
 //! The benchmark `against_fio` includes this file: it uses nothing of the tests.
 
@@ -22,38 +22,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// Sleeping ends this long before an answer is due, and the rest is spun: a thread that sleeps wakes up late.
+/// Sleeping ends this long before an answer is due, and the thread spins for the rest: sleeping threads wake up late.
 const SPIN: Duration = Duration::from_micros(20);
 /// Poll interval while reads wait for others to come.
 const POLL: Duration = Duration::from_millis(1);
-/// After so long the device gives up waiting for reads that do not come.
+/// Timeout for the device to wait for reads that do not come.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Attributes never change.
 const FOR_EVER: Duration = Duration::from_secs(1 << 20);
-/// More outstanding reads than any test has.
+/// More outstanding reads than any test uses.
 const OUTSTANDING_MAX: u16 = 256;
 const NAME: &str = "file";
 const FILE: INodeNo = INodeNo(2);
 
-/// What the device does with a read. Every choice follows from the number of the read, from 0 in order of arrival.
+/// What the device does with a read. All choices depend on the number of the read, from 0 in order of arrival.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behaviour {
-    /// How long a read takes. Zero: it is answered as soon as it is seen.
+    /// Duration of a read. With zero it is answered as soon as it is seen.
     pub(crate) service: Duration,
-    /// One read in so many takes this long instead; 0: none does.
+    /// One of this many reads takes this long instead; 0 = none.
     pub(crate) slow: (u64, Duration),
-    /// One read in so many fails with `EIO`, in the time that it would have taken; 0: none does.
+    /// One of this many reads fails with `EIO`, after its normal duration; 0 = none.
     pub(crate) errors: u64,
-    /// When the read of this number comes the device stands still for so long, whatever it is serving.
+    /// When the read with this number comes, the device stalls for this long, whatever it is serving.
     pub(crate) stall: Option<(u64, Duration)>,
-    /// The first so many reads are answered only when all of them have come.
+    /// This many first reads are answered only when all of them have come.
     pub(crate) together: u64,
-    /// Reads served at once.
+    /// Number of reads served at once.
     pub(crate) servers: usize,
 }
 
 impl Behaviour {
-    /// Every read takes `service`.
+    /// A device on which every read takes `service`.
     pub(crate) const fn fixed(service: Duration) -> Self {
         Self { service, slow: (0, Duration::ZERO), errors: 0, stall: None, together: 0, servers: 4 }
     }
@@ -67,17 +67,17 @@ pub(crate) struct Served {
     pub(crate) bytes: u32,
     /// When a server took the read.
     pub(crate) came: Instant,
-    /// When the server gave the answer. Whoever asked has it later.
+    /// When the server sent the answer. The reader gets it later.
     pub(crate) went: Instant,
-    /// It took the slow time.
+    /// True if it took the slow time.
     pub(crate) slow: bool,
-    /// It was answered with `EIO`.
+    /// True if it was answered with `EIO`.
     pub(crate) failed: bool,
-    /// The stall held it up.
+    /// True if the stall delayed it.
     pub(crate) held: bool,
 }
 
-/// The most reads that the device was serving at the same time.
+/// Maximum number of reads that the device served at the same time.
 pub(crate) fn at_once(log: &[Served]) -> usize {
     let mut moments: Vec<(Instant, i64)> = log.iter().flat_map(|read| [(read.came, 1), (read.went, -1)]).collect();
     moments.sort_unstable();
@@ -89,16 +89,16 @@ pub(crate) fn at_once(log: &[Served]) -> usize {
     counts.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
 }
 
-/// What the threads of a device share with its owner.
+/// State shared by the threads of a device and its owner.
 #[derive(Debug, Default)]
 struct Shared {
     taken: AtomicU64,
     log: Mutex<Vec<Served>>,
-    /// When the stall is over, once it has begun.
+    /// End of the stall, once it has begun.
     go: Mutex<Option<Instant>>,
 }
 
-/// A mounted device, unmounted at the end.
+/// A mounted device, unmounted on drop.
 pub(crate) struct Device {
     /// Its only file.
     pub(crate) path: PathBuf,
@@ -109,7 +109,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// A device of `bytes` in a directory of its own in `place`.
+    /// Mounts a device of `bytes` in its own directory in `place`.
     pub(crate) fn mount(place: &Path, bytes: u64, behaviour: Behaviour) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         assert!(behaviour.together <= behaviour.servers as u64, "reads that wait in the queue do not come");
@@ -121,7 +121,7 @@ impl Device {
         let shared = Arc::new(Shared::default());
         let server = Server { bytes, behaviour, shared: Arc::clone(&shared) };
         let mut config = Config::default();
-        // Read-only, or the kernel forgets the attributes at every read to have a new access time.
+        // Read-only, otherwise the kernel discards the attributes at every read to get a new access time.
         config.mount_options = vec![MountOption::RO, MountOption::FSName("rigel-truth".into())];
         config.n_threads = Some(behaviour.servers);
         let session = fuser::Session::new(server, &mount, &config).and_then(fuser::Session::spawn);
@@ -130,7 +130,7 @@ impl Device {
         Ok(Self { path: mount.join(NAME), shared, mount, _session: session })
     }
 
-    /// The log since the last call, by time of answer. Reads are numbered from 0 again. Nobody may be reading.
+    /// Returns the log since the last call, sorted by time of answer. Read numbers restart at 0. Nobody may be reading.
     pub(crate) fn take(&self) -> Vec<Served> {
         self.shared.taken.store(0, Relaxed);
         *lock(&self.shared.go) = None;
@@ -154,7 +154,7 @@ fn wait_until(due: Instant) {
     if left.is_zero() {
         return;
     }
-    // Of the calling thread alone; the default lets a sleep end 50 us late.
+    // Only for the calling thread; by default a sleep may end 50 us late.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     sleep(left.saturating_sub(SPIN));
     while Instant::now() < due {
@@ -190,7 +190,8 @@ impl Server {
         }
     }
 
-    /// Waits as long as the read of this number, which came at `came`, has to. Answers whether the stall held it up.
+    /// Waits as long as required for the read with this number, which came at `came`. Returns whether the stall delayed
+    /// it.
     fn serve(&self, number: u64, came: Instant, service: Duration) -> bool {
         let Behaviour { stall, together, .. } = self.behaviour;
         if let Some((_, length)) = stall.filter(|(at, _)| *at == number) {
@@ -208,7 +209,7 @@ impl Server {
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it direct reads of one file run one after the other.
+        // Without it, direct reads of one file are serialised.
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(|_| io::Error::other("no FUSE_ASYNC_DIO"))?;
         let wrong = |_| io::Error::other("the number of outstanding reads");
         config.set_max_background(OUTSTANDING_MAX).map_err(wrong)?;
@@ -246,7 +247,7 @@ impl Filesystem for Server {
         let (slow, failed) = (is_one_in(behaviour.slow.0), is_one_in(behaviour.errors));
         let held = self.serve(number, came, if slow { behaviour.slow.1 } else { behaviour.service });
         let served = Served { offset, bytes: size, came, went: Instant::now(), slow, failed, held };
-        // Before the answer, or who has it could look too early.
+        // Log before the answer, otherwise the reader could look too early.
         lock(&shared.log).push(served);
         if failed {
             reply.error(Errno::EIO);

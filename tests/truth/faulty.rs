@@ -1,8 +1,7 @@
-//! A device whose service times, errors and stalls are programmed: each must be found, with its size, its number and
-//! its time.
+//! A device with programmed service times, errors and stalls: each must be found, with its size, number and time.
 //!
-//! The device's own log says what was to be found, and `bounds` how far what was measured may be from it, which is as
-//! far as the machine itself was late and no farther. Each test has devices of its own.
+//! The device's own log has the truth, and `bounds` computes how far a measurement may differ from it: as far as the
+//! machine itself was late, and no farther. Each test has its own devices.
 
 use super::bounds::{APART, Log, assert_figures_hold, assert_holds};
 use super::device::{Behaviour, Device, at_once};
@@ -14,19 +13,19 @@ use rigel::record::{End, PointRecord};
 use std::time::Duration;
 
 const SIZE: u64 = 64 * MIB;
-/// No window of a test holds more than a part of it.
+/// Narrow windows: no window contains the whole of a test.
 const WINDOW: Nanos = Nanos::from_millis(50);
 
-/// Engines, and the streams that each is tried with: each stream has one read outstanding.
+/// Engines, and the number of streams to test each with; each stream has one outstanding read.
 const TRIED: [(&str, u64); 5] = [("uring", 1), ("uring", 4), ("libaio", 4), ("psync", 1), ("psync", 4)];
-/// Those of one stream.
+/// The engines with a single stream.
 const ONE_STREAM: [(&str, u64); 3] = [("uring", 1), ("libaio", 1), ("psync", 1)];
 
 pub(crate) fn mount(place: &Place, behaviour: Behaviour) -> Result<Device, Missing> {
     Device::mount(&place.0, SIZE, behaviour).map_err(|error| Missing(error.to_string()))
 }
 
-/// Tries all of `tried` at the same time, each on a device of its own that behaves so.
+/// Tests all of `tried` at the same time, each on its own device with this behaviour.
 fn each(name: &str, tried: &[(&str, u64)], behaviour: Behaviour, check: impl Fn(&Device, &str, u64) + Sync) {
     test(name, || {
         let place = Place::new(&format!("truth-{name}"));
@@ -41,7 +40,7 @@ fn each(name: &str, tried: &[(&str, u64)], behaviour: Behaviour, check: impl Fn(
     });
 }
 
-/// A point of `streams` of one class, each of which reads block after block, of its own blocks, under `load`.
+/// A point with `streams` of one class under `load`; each stream reads its own blocks one after the other.
 fn point(streams: u64, load: Load, until: Until) -> Point {
     let mut point = reads(Pattern::Uniform, LENGTH, 1, WarmUp::NONE, until);
     let stream = point.streams.remove(0);
@@ -80,7 +79,7 @@ fn what_is_measured_lies_between_what_the_device_took_and_when_the_next_read_cam
         assert_holds(&record, &operations, &what);
         log.assert_conserved(&record, depth, &what);
         assert_figures_hold(&summarise(&record), &record, &operations, depth, &what);
-        // The slow ones are all there.
+        // All slow reads are present.
         let slow = log.reads.iter().filter(|read| read.slow).count() as u64;
         assert_eq!(slow, OPS * streams / 50, "{what}: by the device");
         let total = record.streams[0].total();
@@ -119,7 +118,7 @@ fn a_stall_is_found_with_its_length_its_number_and_its_time() {
         let what = format!("{name}, {streams} streams");
         let held = log.reads.iter().filter(|read| read.held).count() as u64;
         assert!((1..=streams).contains(&held), "{what}: the device held up what was outstanding: {held}");
-        // Each operation belongs to the window in which it was due: a window in which none can have been due is empty.
+        // Each operation belongs to the window in which it was due. Windows without any due operation are empty.
         assert_holds(&record, &log.closed(0), &what);
         log.assert_conserved(&record, u32::try_from(streams).unwrap(), &what);
         let greatest = u128::from(record.streams[0].total().response.max);
@@ -136,13 +135,14 @@ fn in_an_open_loop_what_is_due_during_a_stall_waits_for_its_end() {
     each("in_an_open_loop", &ONE_STREAM, behaviour, |device, name, _| {
         let load = Load::Open { rate: 1000.0, arrivals: Arrivals::Uniform, in_flight_max: 1 };
         let (record, log) = read(device, name, &point(1, load, Until::Ops(OPS)));
-        // Due by arithmetic, whenever it could start: one every millisecond, the first after one.
+        // Due times follow from arithmetic, whenever operations could start: one every millisecond, the first after
+        // one.
         assert_holds(&record, &log.open(GAP), name);
         let windows = &record.streams[0].kinds[0].windows;
         let due = |window: u64| OPS.min((window + 1) * 50 - 1) - OPS.min((window * 50).saturating_sub(1));
         let expected: Vec<u64> = (0..windows.len() as u64).map(due).collect();
         assert_eq!(windows.iter().map(|window| window.done).collect::<Vec<_>>(), expected, "{name}");
-        // Of the reads due during the stall each waited for what was left of it, though the device had but one of them.
+        // Each read that was due during the stall waited for the rest of it, although the device had only one of them.
         let waited: u128 = (1..STALL.as_millis()).map(|left| left * 1_000_000).sum();
         let sum = u128::from(record.streams[0].total().response.sum);
         assert!(sum >= waited, "{name}: {sum} of {waited}");
@@ -177,7 +177,7 @@ fn as_many_are_outstanding_as_were_asked_for() {
         let mut tried = Vec::new();
         for name in super::ENGINES {
             for depth in [1, 2, 4, 8] {
-                // The device answers none of the first reads before it has as many as it can serve of these.
+                // The device answers none of the first reads before it has as many as it can serve.
                 let together = u64::from(depth).min(behaviour.servers as u64);
                 tried.push((name, depth, together, mount(&place, Behaviour { together, ..behaviour })?));
             }

@@ -1,5 +1,5 @@
-//! fio accepts the jobs that we print, and does what they say: block size, direction, depth, files. Of how much it did
-//! nothing is asserted.
+//! fio accepts the jobs that we print, and follows them: block size, direction, depth, files. The amount of I/O is not
+//! checked.
 
 use super::device::{Behaviour, at_once};
 use super::{LENGTH, faulty, rigel, rigel_orion};
@@ -9,15 +9,15 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a class of a data point must be to fio.
+/// Expected fio job for a class of a data point.
 struct Expect {
-    /// The class.
+    /// Name of the class.
     name: &'static str,
     length: u64,
     rw: &'static str,
-    /// The option that keeps I/Os outstanding, and how many.
+    /// The option that keeps I/Os outstanding, and their number.
     outstanding: (&'static str, &'static str),
-    /// Percent.
+    /// Percentage of writes.
     writes: f64,
 }
 
@@ -26,7 +26,7 @@ const SMALL: Expect =
 const LARGE: Expect =
     Expect { name: "large", length: 1 << 20, rw: "randread", outstanding: ("iodepth", "2"), writes: 0.0 };
 
-/// A run of the cell `small,large` on `files`, its job by `rigel report`, and what fio did with that.
+/// Runs the cell `small,large` on `files`, gets its job from `rigel report`, and runs fio with it.
 fn job_of(name: &str, files: &[Scratch], (small, large): (u32, u32), options: &[&str], expected: &[Expect]) {
     let place = Place::new(&format!("truth-fio-{name}"));
     let (small, large) = (small.to_string(), large.to_string());
@@ -39,7 +39,7 @@ fn job_of(name: &str, files: &[Scratch], (small, large): (u32, u32), options: &[
 
     let path = place.0.join("job.fio");
     std::fs::write(&path, &job).unwrap();
-    // Where the machine leaves fio no time it cannot do what the job says: once more.
+    // If the machine gives fio no CPU time it cannot follow the job: retry.
     let report = (0..10).map(|_| fio(&path, name)).find(|report| jobs(report).iter().all(|job| ios(job) > 0));
     let report = report.expect("the machine leaves fio some time");
     let jobs = jobs(&report);
@@ -54,7 +54,7 @@ fn fio(job: &Path, name: &str) -> Value {
     let output = need("fio", &["--output-format=json", text(job)]);
     let output =
         output.unwrap_or_else(|Missing(why)| panic!("{name}: {why}\n{}", std::fs::read_to_string(job).unwrap()));
-    // Remarks of fio's may stand before the document.
+    // Messages of fio may precede the document.
     serde_json::from_str(&output[output.find('{').unwrap()..]).unwrap()
 }
 
@@ -75,18 +75,18 @@ fn check(expect: &Expect, found: &Value, what: &str) {
     assert_eq!(options["bs"], expect.length.to_string(), "{what}");
     assert_eq!(options["rw"], expect.rw, "{what}");
     assert_eq!(options[option], outstanding, "{what}");
-    // And what it did, whatever it was told.
+    // And what it actually did.
     let of = |side: &str, figure: &str| found[side][figure].as_u64().unwrap();
     let [reads, writes] = ["read", "write"].map(|side| of(side, "total_ios"));
     let bytes = of("read", "io_bytes") + of("write", "io_bytes");
     assert_eq!(bytes, (reads + writes) * expect.length, "{what}");
-    // fio steers to the mix, and draws within it: six standard deviations of chance beside.
+    // fio steers towards the mix, and draws within it: allow six standard deviations of chance as well.
     let share = 100.0 * writes as f64 / (reads + writes) as f64;
     let chance = 6.0 * (expect.writes * (100.0 - expect.writes) / (reads + writes) as f64).sqrt();
     let steered = if expect.writes == 0.0 { 0.0 } else { 10.0 };
     assert!((share - expect.writes).abs() <= steered + chance, "{share} %: {what}");
-    // fio waits only when as many are outstanding as it may have, so of so many that it issues one at least is the last
-    // that there is a place for, but for the part of a turn at the end. It says so in percent, to a tenth.
+    // fio waits only when its maximum is outstanding. So at least one of each `depth` I/Os that it issues fills the
+    // last slot, except for an incomplete turn at the end. It reports this in percent, rounded to a tenth.
     let depth: u32 = if option == "iodepth" { outstanding.parse().unwrap() } else { 1 };
     let level = |depth: &str| found["iodepth_level"][depth].as_f64().unwrap();
     let turns = (reads + writes + 1).saturating_sub(depth.into()) as f64 / f64::from(depth);
@@ -154,7 +154,7 @@ fn fio_keeps_as_many_outstanding_as_the_job_of_a_curve_says() {
             assert_eq!(at_once(log), 4, "reads at once of {who}");
             assert!(log.iter().all(|read| read.bytes == LENGTH && read.offset % u64::from(LENGTH) == 0), "{who}");
         }
-        // Neither counts what it did to warm up.
+        // Neither includes its warm-up.
         let curve: Value = serde_json::from_slice(&made.stdout).unwrap();
         let done = curve["points"][0]["classes"][0]["done"].as_u64().unwrap();
         assert!(done <= ours.len() as u64, "{done} of {}", ours.len());

@@ -1,15 +1,15 @@
-//! Answers that are known beforehand, or by somebody else: what we measure is held against a witness of the same run,
-//! on the kernel's own facilities.
+//! Known results, or results known to another witness: compares our measurements with a witness of the same run, on the
+//! kernel's own facilities.
 //!
-//! A device with programmed times, errors and stalls logs every read, and what is measured must lie where that log
-//! says; the kernel's counters and its block trace must agree with our count and our coverage, of a capped device too;
-//! Orion's files must follow from the journal; what was to be written must be on the disk; fio must do what the jobs
-//! that we print say; and the memory is bounded. Nothing here asserts how fast anything is, nor that the machine is in
-//! time: all of it holds on a machine that stops for a second at any moment. How close what is measured comes to what
-//! was programmed is a figure of `make bench PARTS=truth`.
+//! A device with programmed times, errors and stalls logs every read, and measurements must be within the bounds of
+//! that log; the kernel's counters and block trace must agree with our count and our coverage, also for a capped
+//! device; Orion's files must follow from the journal; written data must be on disk; fio must follow the jobs that we
+//! print; and memory is bounded. Nothing here asserts any speed, nor that the machine is in time: all of it holds on a
+//! machine that may stop for a second at any moment. `make bench PARTS=truth` reports how close measurements come to
+//! the programmed values.
 //!
-//! Most of it needs root, loop devices and a tool; where they are missing the test says that it was skipped, and fails
-//! if `RIGEL_REQUIRE_ALL` is set. What a test sets up is taken down even if the test fails.
+//! Most of it needs root, loop devices and a tool; if they are missing the test reports that it was skipped, and fails
+//! if `RIGEL_REQUIRE_ALL` is set. The setup of a test is removed even if the test fails.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -37,7 +37,7 @@ fn rigel(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rigel")).args(arguments).output().unwrap()
 }
 
-/// A run of `rigel orion` that must end well, into the directory `run` of `place`.
+/// A run of `rigel orion` that must succeed, into the directory `run` of `place`.
 #[track_caller]
 fn rigel_orion(place: &Place, run: &str, arguments: &[&str]) -> PathBuf {
     let out = place.0.join(run);
@@ -46,7 +46,7 @@ fn rigel_orion(place: &Place, run: &str, arguments: &[&str]) -> PathBuf {
     out
 }
 
-/// The header and the points of a run's journal, as anybody would read them: line by line, as JSON.
+/// The header and the points of a run's journal, parsed line by line as plain JSON.
 fn journal(run: &Path) -> (Value, Vec<Value>) {
     let text = fs::read_to_string(run.join("journal.jsonl")).unwrap();
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -1,10 +1,10 @@
-//! The memory of a run is bounded, whatever the depth and however long it is.
+//! The memory of a run is bounded, whatever its depth and duration.
 
 use crate::common::{Place, need, peak_of, peak_so_far, scratch_file, text, wait, wait_until};
 use rigel::model::MIB;
 use std::process::{Command, Stdio};
 
-/// For any run, beside its buffers.
+/// Limit for any run, besides its buffers.
 const MOST: u64 = 64 * MIB;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_run_needs_little_memory_beside_its_buffers() {
             .unwrap();
         let buffers = small * 8192 + large * MIB;
         wait_until("all buffers are in use", || peak_so_far(&child) > buffers);
-        // A while of work with all of them.
+        // Some time of work with all of them.
         wait(1000);
         assert!(need("kill", &["-INT", &child.id().to_string()]).is_ok(), "{name} still runs");
         let (status, peak) = peak_of(&mut child);

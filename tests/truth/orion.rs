@@ -1,6 +1,6 @@
 //! Orion's six files follow from the journal, which anybody can read, and every cell accounts for all of its time.
 //!
-//! The arithmetic here is written out again from what the journal holds, and uses none of the library's.
+//! The arithmetic here is written independently from the contents of the journal, and uses none of the library's.
 
 use super::{ENGINES, journal, rigel, rigel_orion};
 use crate::common::{Place, scratch_file, text};
@@ -12,14 +12,14 @@ use std::path::Path;
 
 const FILES: [&str; 6] = ["summary.txt", "mbps.csv", "iops.csv", "lat.csv", "hist.txt", "trace.txt"];
 
-/// The texts of a run's six files, by the ends of their names.
+/// The texts of a run's six files, by the suffixes of their names.
 fn files(directory: &Path) -> BTreeMap<&'static str, String> {
     let names: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     let of = |end: &str| names.iter().find(|path| text(path).ends_with(&format!("_{end}")));
     FILES.map(|end| (end, fs::read_to_string(of(end).unwrap_or_else(|| panic!("no {end}"))).unwrap())).into()
 }
 
-/// One class of one cell, added up over kinds and seconds.
+/// Totals of one class of one cell, over kinds and seconds.
 #[derive(Debug, Default, Clone, Copy)]
 struct Class {
     bytes: u64,
@@ -73,7 +73,7 @@ fn cell(point: &Value) -> (u64, u64) {
     (number("small"), number("large"))
 }
 
-/// A csv file of Orion's: the text of each cell, by small and large load.
+/// A csv file of Orion: the text of each cell, by small and large load.
 fn matrix(text: &str) -> BTreeMap<(u64, u64), String> {
     let mut lines = text.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
     let head = lines.next().unwrap();
@@ -87,7 +87,7 @@ fn matrix(text: &str) -> BTreeMap<(u64, u64), String> {
     cells
 }
 
-/// What `figure` makes of one class of every cell that has it.
+/// The result of `figure` for one class of every cell that has it.
 fn recomputed(points: &[Value], class: &str, figure: fn(&Class) -> String) -> BTreeMap<(u64, u64), String> {
     points.iter().filter_map(|point| Some((cell(point), figure(&Class::of(point, class)?)))).collect()
 }
@@ -104,11 +104,11 @@ fn files_follow_from_the_journal_and_cells_account_for_their_time() {
             scope.spawn(move || {
                 let arguments = [&level[..], &["--target", target, "--engine", name]].concat();
                 let mut runs = (0..10).map(|number| rigel_orion(place, &format!("{name}-{number}"), &arguments));
-                // Where the machine leaves some cell no time at all there is nothing to check: once more.
+                // If the machine gives some cell no time at all there is nothing to check: retry.
                 let run = runs.find(|run| journal(run).1.iter().all(did_something));
                 let run = run.expect("the machine leaves each cell some time");
                 check(name, &run);
-                // The same again, from the journal alone.
+                // The same again, only from the journal.
                 let again = place.0.join(format!("{name}-again"));
                 fs::create_dir(&again).unwrap();
                 let status = rigel(&["report", text(&run), "--orion-files", text(&again)]).status;
@@ -141,8 +141,8 @@ fn check(name: &str, run: &Path) {
     check_lines(name, &points, &files);
 }
 
-/// The response times of each place in a closed loop follow on each other: those of a cell without a warm-up add up to
-/// the time measured for each place, and to no more than what the last ones took beyond that.
+/// Checks that the response times of each slot in a closed loop are contiguous. Without a warm-up, those of a cell add
+/// up to at least the measured time of each slot, plus at most the duration of the last operations beyond it.
 fn check_law(name: &str, points: &[Value]) {
     for point in points {
         let (small, large) = cell(point);
@@ -155,20 +155,21 @@ fn check_law(name: &str, points: &[Value]) {
             let what = format!("{name} {small},{large}: {class:?}");
             let measured = point["measured"].as_u64().unwrap();
             assert!(class.sum_ns <= outstanding * (measured + class.max_ns), "{what}");
-            // One thread fills all places at once, or none in time; of several, each starts when the machine lets it.
+            // A single thread fills all slots at once, or none in time; with several, each starts when the machine lets
+            // it.
             let places = if name == "psync" { outstanding.min(1) } else { outstanding };
             assert!(class.sum_ns >= places * measured, "{what}");
         }
     }
 }
 
-/// The maxima and the minimum of the summary are those of the cells that it names, and its histogram holds every
-/// small I/O of the cell above it.
+/// Checks that the maxima and the minimum of the summary are those of the cells that it names, and that its histogram
+/// contains every small I/O of the cell above it.
 fn check_summary(name: &str, points: &[Value], summary: &str) {
     let figures = |class: &str, figure: fn(&Class) -> f64| {
         points.iter().filter_map(|point| Some((cell(point), figure(&Class::of(point, class)?)))).collect::<Vec<_>>()
     };
-    // Two cells can tie to the last digit: both rules name the one measured first.
+    // Two cells can tie to the last digit: both rules name the one that was measured first.
     let most = |figures: Vec<((u64, u64), f64)>| figures.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let least = |figures: Vec<((u64, u64), f64)>| figures.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let has = |line: String| assert!(summary.lines().any(|other| other == line), "{name}: no '{line}' in\n{summary}");
@@ -191,7 +192,7 @@ fn check_summary(name: &str, points: &[Value], summary: &str) {
     assert!(histogram.iter().all(|(_, writes)| *writes == 0), "{name}");
 }
 
-/// `hist.txt` and `trace.txt` add up to what was done, and bytes to I/Os.
+/// Checks that `hist.txt` and `trace.txt` add up to the operations done, and bytes to I/Os.
 fn check_lines(name: &str, points: &[Value], files: &BTreeMap<&str, String>) {
     let of = |file: &str, key: &str| -> Vec<Vec<u64>> {
         let lines = files[file].lines().filter_map(|line| line.strip_prefix(key));

@@ -1,4 +1,4 @@
-//! Points of plain reads on files and devices. The benchmark `against_fio` includes them.
+//! Points of plain reads on files and devices. The benchmark `against_fio` includes this file.
 
 use rigel::clock::Clock;
 use rigel::drive::Terms;
@@ -15,12 +15,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Engines that work on files and devices.
+/// Engines for files and devices.
 pub(crate) const ENGINES: [&str; 3] = ["uring", "libaio", "psync"];
-/// Bytes of a small read.
+/// Size of a small read in bytes.
 pub(crate) const LENGTH: u32 = 8192;
 
-/// The engine `name` on the volume of `paths`, for reading `length` bytes at a time at `depth`.
+/// The engine `name` on the volume of `paths`, for reads of `length` bytes at `depth`.
 pub(crate) fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32) -> Box<dyn Engine> {
     let size = |path: &PathBuf| {
         use std::io::{Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! A device whose rate is capped by the kernel: what is measured is what the kernel counts, read by read.
+//! A device whose rate is capped by the kernel: our measurements agree with the kernel's counters, read by read.
 
 use super::bounds::nanos;
 use super::capped::Group;
@@ -15,31 +15,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 const DEPTH: u32 = 16;
-/// Reads a second.
+/// Reads per second.
 const CAP: u32 = 2000;
 
-/// Reads that a block device has done since it is there, by the kernel's own count. A read that the kernel put together
-/// with another one counts as well.
+/// Number of reads of a block device since it exists, from the kernel's counters. Includes reads that the kernel merged
+/// with others.
 fn reads_done(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_string_lossy();
     let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
     stat.split_whitespace().take(2).map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// The kernel's count of the reads of a device, and when it was looked at: the moments before and after.
+/// The kernel's count of the reads of a device, and the moments before and after it was read.
 struct Look {
     before: u64,
     count: u64,
     after: u64,
 }
 
-/// What the kernel counted while a point was measured, in nanoseconds and reads since it was asked for.
+/// The kernel's counts during a point; times in nanoseconds and reads since the point was requested.
 struct Counted {
     looks: Vec<Look>,
     ended: u64,
 }
 
-/// Measures a point while another thread looks at the kernel's count all the time, until it is what was recorded.
+/// Measures a point while another thread polls the kernel's count, until it equals the recorded number.
 fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord, Counted) {
     let start = reads_done(device);
     let began = Instant::now();
@@ -62,7 +62,7 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
     let record = measured.unwrap_or_else(|panic| resume_unwind(panic));
     let ended = now();
     let made = record.streams[0].warm_up_done + record.streams[0].total().done;
-    // A read can be over before the kernel has counted it.
+    // A read can complete before the kernel has counted it.
     wait_until("the kernel has counted every read", || reads_done(device) - start >= made);
     assert_eq!(reads_done(device) - start, made, "reads that the kernel counted, and those in the record");
     (record, Counted { looks: looks.into_inner().unwrap(), ended })
@@ -71,7 +71,7 @@ fn counted(device: &Path, measure: impl FnOnce() -> PointRecord) -> (PointRecord
 #[test]
 fn a_capped_rate_is_measured_as_the_kernel_counts_it() {
     test("a_capped_rate_is_measured_as_the_kernel_counts_it", || {
-        // Held by the page cache, which these devices read through: nothing but the cap is slow.
+        // In the page cache, through which these devices read: only the cap is slow.
         let file = scratch_file("truth-throttle", 32 * MIB);
         need("losetup", &["--version"])?;
         let group = Group::new()?;
@@ -81,7 +81,7 @@ fn a_capped_rate_is_measured_as_the_kernel_counts_it() {
             group.cap(&device.path(), CAP)?;
             runs.push((name, device));
         }
-        // A device to each, so they can run at the same time without knowing of each other.
+        // One device each, so they can run at the same time without affecting each other.
         std::thread::scope(|scope| {
             let threads: Vec<_> =
                 runs.iter().map(|(name, device)| scope.spawn(|| capped(&group, name, &device.path()))).collect();
@@ -103,8 +103,9 @@ fn capped(group: &Group, name: &str, device: &Path) -> Result<(), Missing> {
     let (warm_up, done) = (stream.warm_up_done, stream.total().done);
     assert_eq!(done, OPS, "{what}");
 
-    // When the kernel had done more than the warm-up, measuring had begun; when it had done less by more than were
-    // outstanding, it had not. A read can be over before the kernel has counted it: of so many at most, that is.
+    // When the kernel had counted more than the warm-up, measuring had begun. When its count was lower by more than the
+    // outstanding reads, it had not. A read can complete before the kernel has counted it, but only as many as are
+    // outstanding.
     let places = u64::from(DEPTH);
     let after = kernel.looks.iter().find(|look| look.count > warm_up).map_or(kernel.ended, |look| look.after);
     let before = kernel.looks.iter().rev().find(|look| look.count + 2 * places < warm_up).map_or(0, |look| look.before);
@@ -128,12 +129,12 @@ fn every_read_of_a_calibration_is_in_its_records() {
         let group = Group::new()?;
         let device = Device::new(&file)?;
         group.cap(&device.path(), CAP)?;
-        // A thread of its own: what enters a group stays there.
+        // A separate thread, because a thread that enters a group stays there.
         std::thread::scope(|scope| scope.spawn(|| calibration(&group, &device.path())).join().expect("all are counted"))
     });
 }
 
-/// The depths of a calibration, each as short as may be. What it finds is proved on models, in tests/search.rs.
+/// The depths of a calibration, each as short as possible. Its results are tested on models, in tests/it/search.rs.
 fn calibration(group: &Group, device: &Path) -> Result<(), Missing> {
     group.enter()?;
     let engine = engine("uring", &[device.to_path_buf()], Layout::Concat, LENGTH, 256);

@@ -1,5 +1,5 @@
-//! The kernel as a witness: its counters and its block trace of loop devices that nobody else uses agree with our count
-//! of I/Os and our coverage.
+//! The kernel as a witness: its counters and its block trace of unshared loop devices agree with our count of I/Os and
+//! our coverage.
 
 use super::{ENGINES, engine, measure, reads};
 use crate::common::{Loop, Missing, Place, Scratch, need, scratch_file, test, text, wait_until};
@@ -10,18 +10,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the kernel's event prints as a sector, whatever the device.
+/// Sector size of the kernel's event, whatever the device.
 const SECTOR: u64 = 512;
 
-/// A loop device that is at rest, and what the kernel has of it.
+/// An idle loop device, and its counters in the kernel.
 pub(crate) struct Device {
-    /// Held as the one who looks at new devices must hold it (`systemd.io/BLOCK_DEVICE_LOCKING`): it stays away.
+    /// Lock that keeps udev away from new devices (`systemd.io/BLOCK_DEVICE_LOCKING`).
     _lock: fs::File,
     node: Loop,
     name: String,
     /// As the event prints it: `7,3`.
     number: String,
-    /// As the event's filter takes it.
+    /// As the event's filter expects it.
     filter: String,
 }
 
@@ -42,7 +42,7 @@ impl Device {
             number: format!("{major},{minor}"),
             filter: format!("dev == {}", major << 20 | minor),
         };
-        // The kernel itself looks for partitions first.
+        // First the kernel itself looks for partitions.
         for _ in 0..50 {
             let before = device.counters();
             std::thread::sleep(Duration::from_millis(100));
@@ -65,14 +65,14 @@ impl Device {
     }
 }
 
-/// Private trace of the requests that devices are given; gone at the end, and so is its mount.
+/// A private trace of the requests to devices. It and its mount are removed on drop.
 struct Trace {
     instance: PathBuf,
     mount: PathBuf,
     _place: Place,
 }
 
-/// What a trace saw of one device: for each block, the sectors asked for.
+/// Traced sectors of one device: number of requested sectors per block.
 type Seen = BTreeMap<u64, u64>;
 
 impl Trace {
@@ -97,7 +97,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Everything seen so far, by device number, in blocks of `length` bytes; forgotten here then.
+    /// Returns and clears everything seen so far, by device number, in blocks of `length` bytes.
     fn take(&self, length: u32) -> BTreeMap<String, Seen> {
         self.assert_nothing_lost();
         let text = fs::read_to_string(self.instance.join("trace")).unwrap();
@@ -111,13 +111,13 @@ impl Trace {
             let (from, count): (u64, u64) = (words[plus - 1].parse().unwrap(), words[plus + 1].parse().unwrap());
             let block = u64::from(length) / SECTOR;
             let seen = seen.entry(words[0].to_string()).or_default();
-            // A request may be a part of a large I/O, or hold several small neighbours.
+            // A request may be part of a large I/O, or contain several small neighbours.
             (from..from + count).for_each(|sector| *seen.entry(sector / block).or_default() += 1);
         }
         seen
     }
 
-    /// The ring is not read while it is filled, so it must have held everything.
+    /// The ring buffer is not read while it is filled, so it must have held everything.
     fn assert_nothing_lost(&self) {
         let mut cpus = 0;
         for cpu in fs::read_dir(self.instance.join("per_cpu")).unwrap().flatten() {
@@ -142,7 +142,7 @@ impl Drop for Trace {
     }
 }
 
-/// Whole blocks in `seen`: those that were read, as often as they were.
+/// Number of whole blocks read in `seen`, counting repeated reads.
 fn blocks(seen: &Seen, length: u32) -> u64 {
     let sectors = u64::from(length) / SECTOR;
     assert!(seen.values().all(|count| count.is_multiple_of(sectors)), "a part of a block was read");
@@ -162,7 +162,7 @@ fn counters_and_trace_agree_with_count_and_coverage() {
                 let before = device.counters();
                 let record =
                     measure(engine.as_ref(), &reads(Pattern::Uniform, length, depth, WarmUp::NONE, Until::Ops(ops)));
-                // A read can be over before the kernel has counted it as done.
+                // A read can complete before the kernel has counted it.
                 let joined = |[reads, merged, ..]: [u64; 4]| reads + merged;
                 let all = || length != 8192 || joined(device.counters()) - joined(before) >= ops;
                 wait_until("the kernel has counted every read", all);
@@ -184,7 +184,7 @@ fn counters_and_trace_agree_with_count_and_coverage() {
     });
 }
 
-/// The trace saw as many I/Os in each slice of the volume as our coverage counted there.
+/// Checks that the trace saw as many I/Os in each slice of the volume as our coverage counted.
 fn assert_spread(seen: &Seen, stream: &StreamRecord, what: &str) {
     let coverage = &stream.coverage;
     let sectors = u64::from(stream.length) / SECTOR;
@@ -223,7 +223,7 @@ fn each_member_of_a_stripe_set_gets_its_half() {
                 "{name} {pattern:?}: the counters and the trace"
             );
             assert_eq!((seen[0].len() + seen[1].len()) as u64, record.streams[0].coverage.distinct);
-            // Turns are exact; of independent draws a half is a half but for six standard deviations of chance.
+            // Turns are exact; with independent draws a half is a half within six standard deviations of chance.
             let chance = if pattern == Pattern::Uniform { 6 * (OPS / 4).isqrt() } else { 0 };
             assert!(parts[0].abs_diff(OPS / 2) <= chance, "{name} {pattern:?}: {parts:?}");
         }

@@ -1,4 +1,5 @@
-//! Writing: what was counted as written is on the disk, no sector of it twice, and nothing is touched without leave.
+//! Writes: all data counted as written are on disk, no sector repeats another, and nothing is touched without
+//! permission.
 
 use super::{ENGINES, journal, rigel_orion};
 use crate::common::{Place, scratch_file, text};
@@ -44,7 +45,7 @@ fn writes_of(place: &Place, name: &str) {
         let writes = done["write"];
         let what = format!("{name} -write {percent}: {done:?}");
         assert_eq!(done.contains_key("read"), percent == "50", "{what}");
-        // Each operation is drawn by itself: six standard deviations of chance.
+        // Each operation is drawn independently: allow six standard deviations of chance.
         let chance = 6.0 * (all as f64 * share * (1.0 - share)).sqrt();
         assert!((writes as f64 - all as f64 * share).abs() <= chance, "{what}");
 
@@ -66,7 +67,7 @@ fn writes_of(place: &Place, name: &str) {
     }
 }
 
-/// As many distinct blocks as `draws` out of `extent` touch, but for six standard deviations.
+/// Checks that `distinct` is the number of blocks that `draws` out of `extent` touch, within six standard deviations.
 fn assert_close_to_draws(distinct: u64, draws: u64, extent: u64, what: &str) {
     let (draws, extent) = (draws as f64, extent as f64);
     let missed = (-draws / extent).exp();

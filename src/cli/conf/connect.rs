@@ -1,23 +1,23 @@
-//! Where a server is, as `psql` is told it, as a URL: libpq's `host=… dbname=…`, a URL, or the options of psql.
+//! Converts the connection string of `psql` into a URL: libpq's `host=… dbname=…`, a URL, or options of psql.
 //!
-//! Goes in: the text of `CONNECT_STRING`. Comes out: a URL without any password, and what was left out of it. Opens
-//! nothing. No text of the input gets into a remark: it may be a password.
+//! Input: the text of `CONNECT_STRING`. Output: a URL without any password, and the parts that were left out. Opens
+//! nothing. No input text appears in a remark: it may be a password.
 
 use std::fmt::Write;
 
-/// What became of a connection string.
+/// A converted connection string.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Connection {
-    /// `postgres://user@host:port/database?sslmode=…`, each part if it was there; none if it could not be told where
-    /// the server is.
+    /// `postgres://user@host:port/database?sslmode=…`, with the parts that were present; `None` if the server could not
+    /// be determined.
     pub(super) url: Option<String>,
     /// The database in it.
     pub(super) database: Option<String>,
-    /// Sentences about what is not in the URL; each begins with a word that follows the key.
+    /// Sentences about parts that are not in the URL; each begins with a word that follows the key.
     pub(super) remarks: Vec<String>,
 }
 
-/// What is known of a server, decoded.
+/// Decoded parts of a connection string.
 #[derive(Default)]
 struct Parts {
     host: Option<String>,
@@ -26,13 +26,13 @@ struct Parts {
     database: Option<String>,
     tls: Option<String>,
     password: bool,
-    /// Settings that are left out, by name.
+    /// Names of settings that are left out.
     dropped: Vec<&'static str>,
-    /// Why it cannot be told where the server is.
+    /// Why the server cannot be determined.
     obscure: Option<&'static str>,
 }
 
-/// Settings of libpq that do not say where the server is.
+/// Settings of libpq that do not affect which server is used.
 const LIBPQ: [&str; 37] = [
     "application_name",
     "channel_binding",
@@ -73,7 +73,7 @@ const LIBPQ: [&str; 37] = [
     "target_session_attrs",
 ];
 
-/// Options of psql that say nothing of the server: short, long, and whether a value follows.
+/// Options of psql that do not affect the server: short, long, and whether a value follows.
 const PSQL: [(&str, &str, bool); 14] = [
     ("-X", "--no-psqlrc", false),
     ("-q", "--quiet", false),
@@ -93,7 +93,7 @@ const PSQL: [(&str, &str, bool); 14] = [
 
 const UNREADABLE: &str = "cannot be read as psql reads it";
 
-/// The URL that `text` stands for; `database` is what counts where it names none.
+/// Converts `text` into a URL; `database` is the default if it names none.
 pub(super) fn connection(text: &str, database: Option<&str>) -> Connection {
     let mut parts = Parts::default();
     if parts.read(text).is_none() {
@@ -102,13 +102,13 @@ pub(super) fn connection(text: &str, database: Option<&str>) -> Connection {
     parts.finish(database)
 }
 
-/// The URL of `database` on the server that psql takes if it is told nothing.
+/// The URL of `database` on psql's default server.
 pub(super) fn local(database: &str) -> String {
     format!("postgres:///{}", encoded(database))
 }
 
 impl Parts {
-    /// None if the text makes no sense.
+    /// `None` if the text is invalid.
     fn read(&mut self, text: &str) -> Option<()> {
         let text = text.trim();
         if let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| text.strip_prefix(scheme)) {
@@ -123,7 +123,7 @@ impl Parts {
         self.positions(text.split_whitespace())
     }
 
-    /// The database, then the user.
+    /// Parses the database, then the user.
     fn positions<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) -> Option<()> {
         for name in ["dbname", "user"] {
             if let Some(word) = words.next() {
@@ -133,11 +133,11 @@ impl Parts {
         words.next().is_none().then_some(())
     }
 
-    /// `user:password@host:port/database?name=value&…`, of which all may be absent.
+    /// Parses `user:password@host:port/database?name=value&…`, where all parts are optional.
     fn url(&mut self, text: &str) -> Option<()> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let (server, database) = text.split_once('/').unwrap_or((text, ""));
-        // A password with a slash in it would end up as a database.
+        // A password with a slash in it would be taken for a database.
         if database.contains(['@', '/']) || query.contains('@') {
             return None;
         }
@@ -162,8 +162,8 @@ impl Parts {
         Some(())
     }
 
-    /// `name = value` as often as need be; a value may stand in single quotes, and a backslash takes the next sign as
-    /// it is.
+    /// Parses any number of `name = value`; a value may be in single quotes, and a backslash escapes the next
+    /// character.
     fn settings(&mut self, text: &str) -> Option<()> {
         let mut rest = text.trim_start();
         while !rest.is_empty() {
@@ -195,7 +195,7 @@ impl Parts {
         Some(())
     }
 
-    /// The options of psql, then the database, then the user.
+    /// Parses the options of psql, then the database, then the user.
     fn options(&mut self, text: &str) -> Option<()> {
         let mut words = text.split_whitespace();
         let mut positions = Vec::new();
@@ -227,7 +227,7 @@ impl Parts {
                 value = words.next();
             }
             match value? {
-                // To psql, what it calls a database may be all of this.
+                // psql also accepts a URL or settings in place of a database name.
                 value if name == "dbname" && (value.contains("://") || value.contains('=')) => self.read(value)?,
                 value => self.set(name, value)?,
             }
@@ -235,7 +235,7 @@ impl Parts {
         self.positions(positions.into_iter())
     }
 
-    /// None for a setting that libpq does not know, or one that cannot be.
+    /// `None` for a setting unknown to libpq, or an invalid value.
     fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let place = match name {
             "password" => {
@@ -261,7 +261,7 @@ impl Parts {
                 return Some(());
             }
         };
-        // To libpq, an empty value is none.
+        // In libpq, an empty value counts as absent.
         *place = (!value.is_empty()).then(|| value.to_string());
         Some(())
     }
@@ -318,11 +318,11 @@ impl Parts {
     }
 }
 
-/// What is said of every password.
+/// Remark for every password.
 pub(super) const NO_PASSWORD: &str =
     "is neither used nor stored or shown: set PGPASSWORD, or put it into a password file (PGPASSFILE)";
 
-/// A name, an address, or the directory of a socket; or nothing.
+/// True for a name, an address, the directory of a socket, or an empty text.
 fn is_host(text: &str) -> bool {
     if text.starts_with(['/', '@']) {
         return !text.contains('\0');
@@ -333,7 +333,7 @@ fn is_host(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-/// With all signs but letters, digits and `-._~` as percent codes.
+/// Percent-encodes all characters except letters, digits and `-._~`.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -346,7 +346,7 @@ fn encoded(text: &str) -> String {
     encoded
 }
 
-/// None for broken percent codes.
+/// `None` for invalid percent codes.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -355,7 +355,7 @@ fn decoded(text: &str) -> Option<String> {
         bytes.push(if *first == b'%' {
             let code = std::str::from_utf8(after.get(..2)?).ok()?;
             rest = &after[2..];
-            // A sign before the digit would pass as part of the number.
+            // A sign before the digit would be accepted as part of the number.
             u8::from_str_radix(code, 16).ok().filter(|_| !code.starts_with('+'))?
         } else {
             *first

@@ -1,7 +1,7 @@
-//! A file of shell assignments, read as data: `KEY=VALUE`, `export KEY=VALUE`, comments, quotes.
+//! Parses a file of shell assignments as data: `KEY=VALUE`, `export KEY=VALUE`, comments, quotes.
 //!
-//! Goes in: the text of a file. Comes out: its assignments with their lines, or a refusal that names the line of what
-//! only a shell could carry out. Executes nothing and expands nothing. A refusal never shows a value: it may be a
+//! Input: the text of a file. Output: its assignments with their lines, or a refusal that names the line of anything
+//! that only a shell could execute. Executes and expands nothing. A refusal never shows a value, because it may be a
 //! password.
 
 use crate::model::Error;
@@ -13,16 +13,16 @@ use std::str::Chars;
 pub(super) struct Assignment {
     /// The line it begins on, from 1.
     pub(super) line: usize,
-    /// A name as shells allow it.
+    /// A valid shell name.
     pub(super) key: String,
-    /// Without quotes.
+    /// The value without quotes.
     pub(super) value: String,
 }
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// In the order of the file.
+    /// In order of the file.
     pub(super) assignments: Vec<Assignment>,
     /// Names that are exported without a value, with their lines.
     pub(super) exported: Vec<(usize, String)>,
@@ -32,11 +32,11 @@ pub(super) struct Script {
 struct Word {
     line: usize,
     text: String,
-    /// Leading bytes of the text that were neither quoted nor escaped; all of it if none.
+    /// Number of leading bytes that were neither quoted nor escaped; `None` if that is all of them.
     plain: Option<usize>,
 }
 
-/// What shells do and settings do not: words that begin a command in files that are meant to be sourced.
+/// Words that begin a command in sourced files; settings cannot begin with them.
 const COMMANDS: [&str; 29] = [
     ".", ":", "[", "[[", "alias", "case", "cd", "declare", "do", "done", "echo", "elif", "else", "eval", "exec",
     "exit", "fi", "for", "function", "if", "local", "printf", "readonly", "set", "source", "then", "typeset", "unset",
@@ -53,12 +53,12 @@ fn needs_shell(line: usize, what: &str, hint: &str) -> Error {
     refusal(line, &format!("{what} needs a shell, and {AS_DATA}"), hint)
 }
 
-/// The assignments of a file. `is_key` knows the names that a message may show.
+/// Parses the assignments of a file. `is_key` accepts the names that a message may show.
 ///
 /// # Errors
-/// The text needs a shell, or is none that a shell would take.
+/// The text needs a shell, or is not valid for a shell.
 pub(super) fn read(text: &str, is_key: impl Fn(&str) -> bool) -> Result<Script, Error> {
-    // Editors of other systems end lines with a carriage return, and put a mark before the first.
+    // Other systems end lines with a carriage return and begin a file with a byte order mark.
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let mut script = Script::default();
     let reader = Reader { chars: text.chars().peekable(), line: 1 };
@@ -88,7 +88,7 @@ impl Script {
     }
 }
 
-/// Refuses `word`, which stands after the assignment to `before` if there is one.
+/// The error for `word`; `before` is the key of the preceding assignment, if any.
 fn no_assignment(word: &Word, before: Option<String>, is_key: &impl Fn(&str) -> bool) -> Error {
     let (line, text) = (word.line, word.text.as_str());
     if let Some(key) = before {
@@ -105,7 +105,7 @@ fn no_assignment(word: &Word, before: Option<String>, is_key: &impl Fn(&str) -> 
     refusal(line, "a word that is no KEY=VALUE", "leave only lines of the form KEY=VALUE, and # before comments")
 }
 
-/// True for a name as shells allow it.
+/// True for a valid shell name.
 fn is_name(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && !text.is_empty()
@@ -113,7 +113,7 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Word {
-    /// None for a word that is no assignment.
+    /// `None` for a word that is not an assignment.
     fn assignment(&self) -> Result<Option<Assignment>, Error> {
         let Some((key, value)) = self.text.split_once('=') else { return Ok(None) };
         if self.plain.is_some_and(|plain| plain <= key.len()) {
@@ -133,7 +133,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The words of each command; none is empty.
+    /// The words of each command; no command is empty.
     fn commands(mut self) -> Result<Vec<Vec<Word>>, Error> {
         let mut commands = Vec::new();
         let mut words: Vec<Word> = Vec::new();
@@ -162,12 +162,12 @@ impl Reader<'_> {
 
     fn next(&mut self) -> Option<char> {
         let next = self.chars.next();
-        // What ends a line is still on it: the count is looked at when the next word begins.
+        // The line break belongs to its line: the number takes effect when the next word begins.
         self.line += usize::from(next == Some('\n'));
         next
     }
 
-    /// One word; none where a backslash only joins two lines.
+    /// One word; `None` if a backslash only joins two lines.
     fn word(&mut self) -> Result<Option<Word>, Error> {
         let mut word = Word { line: self.line, text: String::new(), plain: None };
         while let Some(c) = self.chars.peek().copied().filter(|c| !is_blank(*c) && !matches!(c, '\n' | ';')) {
@@ -178,7 +178,7 @@ impl Reader<'_> {
                 '"' => self.double(&mut word.text)?,
                 '\\' => match self.next() {
                     Some('\n') => {
-                        // A word that goes on in the next line is no less plain for it.
+                        // A word that continues on the next line still counts as plain.
                         if word.text.is_empty() {
                             return Ok(None);
                         }
@@ -197,7 +197,7 @@ impl Reader<'_> {
         Ok(Some(word))
     }
 
-    /// What a shell would act on, outside quotes.
+    /// Refuses characters with a meaning in a shell, outside quotes.
     fn refuse_special(&mut self, c: char, before: &str) -> Result<(), Error> {
         let line = self.line;
         match c {
@@ -218,7 +218,7 @@ impl Reader<'_> {
         }
     }
 
-    /// True if the `$` that was just read stands for something.
+    /// True if the `$` just read begins an expansion.
     fn expands(&mut self, outside_quotes: bool) -> bool {
         self.chars.peek().is_some_and(|c| {
             c.is_ascii_alphanumeric() || "_({[@*#?$!-".contains(*c) || outside_quotes && matches!(c, '\'' | '"')
@@ -260,7 +260,7 @@ impl Reader<'_> {
     }
 }
 
-/// A carriage return that ends no line is a blank, too: no value has one.
+/// A carriage return within a line is a blank too: no value contains one.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r')
 }

@@ -1,9 +1,9 @@
-//! Files as users of SLOB and pgio have them, and what is wrong in some.
+//! Files as users of SLOB and pgio have them, and files with errors.
 
 use super::*;
 use proptest::prelude::*;
 
-/// A file that a DBA has worked with for a while.
+/// A file that a DBA has used for a while.
 const SLOB: &str = r#"
 # all-flash array, second shelf -- reads first
 UPDATE_PCT=25            # was 0 before the upgrade
@@ -272,7 +272,7 @@ fn the_server_comes_from_the_connect_string_and_the_database_from_either() {
     assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1'"), both("postgres://db1/a", "a"));
     assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1 dbname=b'"), both("postgres://db1/b", "a"));
     assert_eq!(server("CONNECT_STRING=b"), (Some("postgres:///b".into()), None));
-    // Never another server than the one that was meant.
+    // Never fall back to another server than the intended one.
     assert_eq!(server("DBNAME=a\nCONNECT_STRING='host=db1,db2'"), (None, None));
     for name in ["host=db1 password=hush", "postgres://u:hush@h/d", &"x".repeat(64)] {
         let error = parse(&format!("DBNAME='{name}'")).unwrap_err().to_string();
@@ -295,7 +295,7 @@ fn scale() -> impl Strategy<Value = Option<Scale>> {
 }
 
 fn share() -> impl Strategy<Value = Option<Ratio>> {
-    // As a file gives it: a decimal number of percent.
+    // As in a file: a decimal percentage.
     prop::option::of((0u32..=100_000_000).prop_map(|parts| percent(f64::from(parts) / 1e6).expect("at most 100")))
 }
 

@@ -1,4 +1,4 @@
-//! The charts of the live view: a column of the terminal is a window, the youngest at the right.
+//! The charts of the live view: a column of the terminal is a window, the latest at the right.
 
 use super::look::{Look, SHADES};
 use super::state::{BINS, BINS_A_DECADE, Column, Percentiles, edge_of};
@@ -7,13 +7,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Columns of the terminal left of a chart, for what it is.
+/// Width of the labels left of a chart, in columns.
 pub(super) const LABEL: u16 = 12;
 
 /// Eighths of a cell, from below.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// Writes `text` at a place, cut off at `right`; nothing where there is no room. Answers where it ends.
+/// Writes `text`, truncated at `right`; nothing if there is no space. Returns its end.
 pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, right: u16, text: &str, style: Style) -> u16 {
     let area = buffer.area;
     let right = right.min(area.right());
@@ -23,13 +23,13 @@ pub(super) fn put(buffer: &mut Buffer, x: u16, y: u16, right: u16, text: &str, s
     buffer.set_stringn(x, y, text, usize::from(right - x), style).0
 }
 
-/// Writes `text` so that it ends at `right`, or cut off from `left` on where it is too long.
+/// Writes `text` right-aligned at `right`. A text that is too long begins at `left` and is truncated.
 pub(super) fn put_right(buffer: &mut Buffer, left: u16, right: u16, y: u16, text: &str, style: Style) {
     let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
     put(buffer, right.saturating_sub(width).max(left), y, right, text, style);
 }
 
-/// The youngest of `columns` that fit into a chart `width` wide, each with its place from the left.
+/// The latest of `columns` that fit into a chart of `width`, each with its position from the left.
 fn placed<'a, T>(columns: impl DoubleEndedIterator<Item = &'a T>, width: u16) -> impl Iterator<Item = (u16, &'a T)>
 where
     T: 'a,
@@ -43,12 +43,12 @@ pub(super) fn plot(area: Rect) -> Rect {
     Rect { x: area.x + label, width: area.width - label, ..area }
 }
 
-/// How many columns a chart shows.
+/// Number of columns that a chart shows.
 pub(super) fn shown(area: Rect) -> usize {
     usize::from(plot(area).width)
 }
 
-/// A bar of `share` of the height, from below.
+/// Draws a bar from below, `share` of the height.
 fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
     let most = f64::from(area.height) * 8.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to eighths of a height")]
@@ -65,7 +65,7 @@ fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
     }
 }
 
-/// Throughput from zero up to `top`; what was warming up is faint.
+/// Draws throughput from zero up to `top`; the warm-up is faint.
 pub(super) fn rates<'a>(
     buffer: &mut Buffer,
     area: Rect,
@@ -80,7 +80,7 @@ pub(super) fn rates<'a>(
     }
 }
 
-/// Response times on a logarithmic scale that reaches over `low..=high`: of each column what `which` says.
+/// Draws one percentile of the response time per column, chosen by `which`, on a logarithmic scale over `low..=high`.
 pub(super) fn times<'a>(
     buffer: &mut Buffer,
     area: Rect,
@@ -94,20 +94,20 @@ pub(super) fn times<'a>(
     for (at, column) in placed(columns, plot.width) {
         let Some(latency) = column.latency.as_ref().map(which) else { continue };
         let above = (latency.as_micros_f64().max(1e-3) / low.as_micros_f64().max(1e-3)).ln();
-        // The least has a height as well, or it would pass for nothing.
+        // The minimum needs a visible height too, otherwise it would look like no data.
         let eighth = 1.0 / (8.0 * f64::from(plot.height.max(1)));
         bar(buffer, plot.x + at, plot, eighth + (1.0 - eighth) * above / span, look.bar());
     }
 }
 
-/// A line of shares of the greatest: how something went.
+/// Draws values relative to `top` as a sparkline.
 pub(super) fn spark(buffer: &mut Buffer, area: Rect, values: &[f64], top: f64, style: Style) {
     for (at, value) in placed(values.iter(), area.width) {
         bar(buffer, area.x + at, area, value / top.max(1e-9), style);
     }
 }
 
-/// A gauge of one line.
+/// Draws a gauge of one line.
 pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: Look) {
     let eighths = (share.clamp(0.0, 1.0) * f64::from(area.width) * 8.0).round();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eighths of a width")]
@@ -119,7 +119,7 @@ pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: Look) {
     }
 }
 
-/// Which bins a heat map shows: from `first` on, `together` of them in each of its rows.
+/// The bins that a heat map shows: from `first` on, `together` bins per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Scale {
     first: usize,
@@ -127,8 +127,8 @@ struct Scale {
     rows: usize,
 }
 
-/// A scale on which all that `columns` hold fits into `height` rows, whose edges lie on powers of ten where rows are
-/// that wide. None if they hold nothing.
+/// A scale on which all data of `columns` fit into `height` rows. Row edges are at powers of ten if rows are that wide.
+/// `None` if there are no data.
 fn scale<'a>(columns: impl Iterator<Item = &'a Column>, height: usize) -> Option<Scale> {
     let mut seen = [false; BINS];
     columns.for_each(|column| seen.iter_mut().zip(column.bins).for_each(|(seen, count)| *seen |= count > 0));
@@ -136,15 +136,15 @@ fn scale<'a>(columns: impl Iterator<Item = &'a Column>, height: usize) -> Option
     let fits = |together: &usize| (high / together + 1) - low / together <= height;
     let together = [1, 2, 4, 8, 16, 32, 64].into_iter().find(fits)?;
     let (low, high) = (low / together, high / together);
-    // What room is left goes to both sides, so that the picture stands still when a bin comes or goes.
+    // Unused rows are divided between both sides, so that the picture stays stable when a bin appears or disappears.
     let spare = height - (high + 1 - low);
     let low = low.saturating_sub(spare / 2);
     let rows = height.min(BINS.div_ceil(together) - low);
     Some(Scale { first: low * together, together, rows })
 }
 
-/// Response times over time: rows are bins of response time, the slowest on top, shaded by how many operations fell
-/// into them, on a logarithmic scale.
+/// Draws response times over time as a heat map. Rows are bins of response time, the slowest on top, shaded by their
+/// number of operations on a logarithmic scale.
 pub(super) fn heat<'a, I>(buffer: &mut Buffer, area: Rect, columns: I, look: Look)
 where
     I: DoubleEndedIterator<Item = &'a Column> + Clone,
@@ -178,7 +178,7 @@ where
     }
 }
 
-/// What stands left of a row: its lower edge, if that is a power of ten, or the row is the first or the last.
+/// Label of a row: its lower edge, if that is a power of ten, or if the row is the first or the last.
 fn label(scale: Scale, row: usize) -> Option<String> {
     let bin = scale.first + row * scale.together;
     let is_decade = bin.is_multiple_of(BINS_A_DECADE) || (bin % BINS_A_DECADE) + scale.together > BINS_A_DECADE;
@@ -187,7 +187,7 @@ fn label(scale: Scale, row: usize) -> Option<String> {
     (is_decade || is_end).then(|| edge(edge_of(bin)))
 }
 
-/// An edge in a few characters: `10us`, `178us`, `1ms`, `1.78s`.
+/// Formats an edge in a few characters: `10us`, `178us`, `1ms`, `1.78s`.
 fn edge(at: Nanos) -> String {
     let text = at.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,7 +1,7 @@
-//! A frame of the live view: which panels there is room for, and what stands in them.
+//! Draws a frame of the live view: chooses the panels that fit, and fills them.
 //!
-//! Goes in: a [`State`], the time, and an area of any size. Comes out: cells. Panels are left out in the order of what
-//! they are worth where the terminal is small; nothing is drawn outside of the area.
+//! Input: a [`State`], the time, and an area of any size. Output: cells. On a small terminal the least important panels
+//! are left out first. Nothing is drawn outside of the area.
 
 use super::chart::{self, put, put_right};
 use super::look::Look;
@@ -13,19 +13,19 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// From this width on lists stand beside the charts.
+/// Minimum width for lists beside the charts.
 const WIDE: u16 = 100;
 
-/// From this height on as well.
+/// Minimum height for lists beside the charts.
 const TALL: u16 = 20;
 
-/// Columns of the list that a name does not take.
+/// Width of the list without its names, in columns.
 const FIGURES: u16 = 29;
 
-/// A share of stolen CPU time that somebody must see.
+/// Fraction of stolen CPU time above which a warning is shown.
 const STEAL: f64 = 0.01;
 
-/// The keys, and what they do.
+/// Help text: the keys.
 const HELP: [&str; 9] = [
     "q, Esc, Ctrl-C  stop: what was measured is kept",
     "Ctrl-C again    end at once",
@@ -38,14 +38,14 @@ const HELP: [&str; 9] = [
     "of operations, on a logarithmic scale.",
 ];
 
-/// What is asked of a frame beside the state.
+/// Options of a frame besides the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct View {
-    /// Colours, or none.
+    /// Colour mode.
     pub(super) look: Look,
-    /// The picture stands still.
+    /// True if the picture is frozen.
     pub(super) frozen: bool,
-    /// Keys are explained.
+    /// True if the help is shown.
     pub(super) help: bool,
 }
 
@@ -87,11 +87,11 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, v
     }
 }
 
-/// What is left of an area whose rows are given away.
+/// The unused rows of an area.
 struct Rows(Rect);
 
 impl Rows {
-    /// The topmost rows, or as many as there are.
+    /// Takes rows from the top, or as many as there are.
     fn take(&mut self, rows: u16) -> Rect {
         let taken = Rect { height: rows.min(self.0.height), ..self.0 };
         self.0.y += taken.height;
@@ -99,7 +99,7 @@ impl Rows {
         taken
     }
 
-    /// The lowest.
+    /// Takes rows from the bottom.
     fn take_last(&mut self, rows: u16) -> Rect {
         let height = rows.min(self.0.height);
         self.0.height -= height;
@@ -107,10 +107,10 @@ impl Rows {
     }
 }
 
-/// One below the other, as far as there is room.
+/// Draws panels one below the other, as far as they fit.
 fn narrow(buffer: &mut Buffer, mut rest: Rows, state: &State, look: Look) {
     let rows = rest.0.height;
-    // What is worth most comes first; a row that is left goes to the heat map.
+    // The most important panels come first; remaining rows go to the heat map.
     let throughput = 1 + if rows >= 15 { 3 } else { u16::from(rows >= 5) };
     let times = if rows >= 7 { 4 } else { 1 };
     let host = if rows >= 8 { host_rows(state).min(3) } else { u16::from(rows >= 4) };
@@ -127,7 +127,7 @@ fn narrow(buffer: &mut Buffer, mut rest: Rows, state: &State, look: Look) {
     host_panel(buffer, host, state, look);
 }
 
-/// The charts, on a large terminal.
+/// Draws the charts on a large terminal.
 fn charts(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     let mut rest = Rows(area);
     let is_tall = area.height >= 26;
@@ -143,7 +143,7 @@ fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look
     let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
     let time = format!("{} elapsed{left}", clock(now.as_secs_f64()));
     let width = u16::try_from(time.chars().count()).unwrap_or(u16::MAX);
-    // The time is worth more than the end of a long name, and less than its beginning.
+    // The time is more important than the end of a long name, but less than its beginning.
     let is_room = area.width >= width + 12;
     let right = if is_room { area.right() - width - 1 } else { area.right() };
     let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
@@ -153,7 +153,7 @@ fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look
     }
 }
 
-/// How far the run is.
+/// Draws the progress of the run.
 fn overall(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     let text = match &state.stage {
         Stage::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
@@ -167,12 +167,12 @@ fn overall(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), Look::strong());
 }
 
-/// Bytes to the whole MiB, so that the figure does not jump.
+/// Rounds bytes down to whole MiB, so that the width of the figure stays constant.
 fn whole(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// What is being done.
+/// Draws the current activity.
 fn load(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) {
     let mut x = area.x;
     if state.draining {
@@ -190,7 +190,7 @@ fn load(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) 
     put(buffer, x, area.y, area.right(), &faint, Look::faint());
 }
 
-/// The load of a point, and how far it is.
+/// The load of a point, and its progress.
 fn running(point: &PointNow) -> String {
     let loads = point.loads.join(" and ");
     let seconds = |nanos: Nanos| format!("{:.1} s", nanos.as_secs_f64());
@@ -225,9 +225,9 @@ fn keys(buffer: &mut Buffer, area: Rect, view: View) {
     }
 }
 
-/// The name of a panel, what it says in words, and what stands beside that.
+/// Draws the title of a panel: its name, its main text, and a fainter text beside it.
 fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str, look: Look) -> u16 {
-    // A narrow terminal shows figures rather than names.
+    // A narrow terminal shows figures instead of names.
     let name = if area.width <= 40 { "" } else { name };
     let gap = if name.is_empty() { 0 } else { 2 };
     let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
@@ -290,7 +290,7 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) 
     }
 }
 
-/// A percentile: its name, and which it is.
+/// A percentile: its name and its getter.
 type Named = (&'static str, fn(&Percentiles) -> Nanos);
 
 const PERCENTILES: [Named; 3] = [("max", |p| p.max), ("p99", |p| p.p99), ("p50", |p| p.p50)];
@@ -346,7 +346,7 @@ fn span_text(span: Nanos) -> String {
     if span < Nanos::from_secs(120) { format!("{:.0} s", span.as_secs_f64()) } else { clock(span.as_secs_f64()) }
 }
 
-/// Rows that the host takes.
+/// Number of rows of the host panel.
 fn host_rows(state: &State) -> u16 {
     let devices = state.hosts.back().map_or(0, |host| host.devices.len());
     2 + u16::try_from(devices.min(4)).unwrap_or(0)
@@ -389,7 +389,7 @@ fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
     host.devices.iter().find(|(known, _)| known == name).map_or(0.0, |(_, load)| load.busy)
 }
 
-/// A row of the host: name, figures, and how busy it was.
+/// Draws a row of the host panel: name, figures, and a chart of its utilization.
 fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: Look) {
     let x = put(buffer, row.x, row.y, row.right(), name, Look::strong());
     let x = put(buffer, (row.x + 8).max(x + 1), row.y, row.right(), figures, Style::new()) + 1;
@@ -399,7 +399,7 @@ fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64],
     }
 }
 
-/// The points that are done.
+/// Draws the list of completed points.
 fn list(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     if area.height < 2 {
         return;
@@ -443,7 +443,7 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 
     }
 }
 
-/// The keys, in the middle.
+/// Draws the help in the centre.
 fn help(buffer: &mut Buffer, area: Rect, look: Look) {
     let width = 53.min(area.width);
     let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(area.height);

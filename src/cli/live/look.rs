@@ -1,12 +1,12 @@
-//! How the live view looks on this terminal: colours where it has them, shades and symbols where not.
+//! Styles of the live view for this terminal: colours if it has them, otherwise shades and symbols.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Steps of the heat map.
+/// Number of shades of the heat map.
 pub(super) const SHADES: usize = 8;
 
-/// The colours of cividis (Nuñez, Anderton and Renslow 2018), which people with any colour vision see as one scale from
-/// dark to light: blue to yellow.
+/// The colours of cividis (Nuñez, Anderton and Renslow 2018), blue to yellow. People with any colour vision see them as
+/// one scale from dark to light.
 const CIVIDIS: [(u8, u8, u8); SHADES] = [
     (0, 44, 104),
     (43, 68, 110),
@@ -21,19 +21,19 @@ const CIVIDIS: [(u8, u8, u8); SHADES] = [
 /// The nearest of 256 colours.
 const INDEXED: [u8; SHADES] = [17, 24, 60, 243, 245, 143, 185, 227];
 
-/// What the terminal can show.
+/// Colour support of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// No colours.
     Plain,
-    /// A table of 256.
+    /// 256 colours.
     Indexed,
-    /// Any.
+    /// True colour.
     Full,
 }
 
 impl Look {
-    /// By the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
+    /// Chosen by the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
     pub(super) fn of(no_color: Option<&str>, term: &str, colorterm: &str) -> Self {
         let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term) || term.ends_with("-m");
         if no_color.is_some_and(|value| !value.is_empty()) || is_without {
@@ -45,7 +45,7 @@ impl Look {
         }
     }
 
-    /// The symbol and style of a cell of the heat map; `level` from 0, the least, to [`SHADES`] - 1.
+    /// The symbol and style of a cell of the heat map; `level` from 0, the lowest, to [`SHADES`] - 1.
     pub(super) fn shade(self, level: usize) -> (&'static str, Style) {
         let level = level.min(SHADES - 1);
         let (red, green, blue) = CIVIDIS[level];
@@ -60,27 +60,27 @@ impl Look {
         if self == Self::Plain { Style::new().add_modifier(otherwise) } else { Style::new().fg(colour) }
     }
 
-    /// Of a panel's name.
+    /// Style of a panel's name.
     pub(super) fn title(self) -> Style {
         self.colour(Color::Cyan, Modifier::empty()).add_modifier(Modifier::BOLD)
     }
 
-    /// Of what matters most.
+    /// Style of the most important text.
     pub(super) fn strong() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Of what stands beside.
+    /// Style of less important text.
     pub(super) fn faint() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Of what somebody must see.
+    /// Style of a warning.
     pub(super) fn warning(self) -> Style {
         self.colour(Color::Yellow, Modifier::REVERSED).add_modifier(Modifier::BOLD)
     }
 
-    /// Of bars.
+    /// Style of bars.
     pub(super) fn bar(self) -> Style {
         self.colour(Color::Cyan, Modifier::empty())
     }

@@ -1,8 +1,8 @@
 //! The live view: a screen that shows a run while it measures.
 //!
-//! Goes in: what happens, by [`View::tell`]. Comes out: frames on the terminal at stderr, and from a key the request to
-//! stop. A thread of low priority draws and reads keys, so that both go on while nothing is heard from a run; whoever
-//! measures only notes what happened. On the way out, a panic's as well, the terminal is as it was.
+//! Input: events, through [`View::tell`]. Output: frames on the terminal at stderr, and a stop request when a key is
+//! pressed. A thread of low priority draws and reads keys, so that the view stays responsive while the run sends no
+//! events. Measuring threads only record events. At the end, and also after a panic, the terminal is restored.
 
 mod chart;
 mod draw;
@@ -27,22 +27,22 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Time between two frames: five a second.
+/// Time between two frames: five per second.
 const FRAME: Nanos = Nanos::from_millis(200);
 
-/// How much the drawing thread stands back, of 19.
+/// Nice value of the drawing thread; the maximum is 19.
 const NICE: i32 = 10;
 
-/// The view of a run. It ends with its value.
+/// The view of a run. Closed on drop.
 pub(super) struct View {
     shared: Arc<Shared>,
 }
 
-/// What the thread that draws has in common with the one that watches the run. Who takes both locks takes the screen's
-/// first.
+/// State shared by the drawing thread and the thread that watches the run. Lock order: the screen first, then the
+/// state.
 struct Shared {
     state: Mutex<State>,
-    /// None once the view is closed.
+    /// `None` once the view is closed.
     screen: Mutex<Option<Screen>>,
     /// Ends the run.
     stop: Arc<AtomicBool>,
@@ -50,7 +50,7 @@ struct Shared {
 }
 
 impl View {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     /// Why there can be no view, in a few words.
@@ -66,13 +66,13 @@ impl View {
         Ok(view)
     }
 
-    /// Notes what happened, at what time of the view.
+    /// Applies `note` to the state, with the current time of the view.
     pub(super) fn tell(&self, note: impl FnOnce(&mut State, Nanos)) {
         let now = self.shared.clock.now();
         note(&mut lock(&self.shared.state), now);
     }
 
-    /// Prints something else by `print`, on the terminal as it was.
+    /// Restores the terminal while `print` prints something else.
     pub(super) fn aside(&self, print: impl FnOnce()) {
         let mut screen = lock(&self.shared.screen);
         let was_open = screen.take().is_some();
@@ -83,7 +83,7 @@ impl View {
         }
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub(super) fn close(&self) {
         if lock(&self.shared.screen).take().is_some() {
             screen::restore();
@@ -101,10 +101,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the drawing thread does until the view is closed.
+/// Loop of the drawing thread until the view is closed.
 fn keep_drawing(shared: &Shared) {
     observe::set_this_thread_aside();
-    // Where that is not allowed it draws all the same.
+    // If that is not permitted, it draws anyway.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
     let mut view = draw::View { look: look_of_terminal(), frozen: false, help: false };
     let mut still: Option<(State, Nanos)> = None;
@@ -113,7 +113,7 @@ fn keep_drawing(shared: &Shared) {
     loop {
         let was_key = keys.wait(&shared.clock, next.since(shared.clock.now()));
         let mut screen = lock(&shared.screen);
-        // What is typed after the end is for somebody else.
+        // Keys typed after the end are for another program.
         let Some(screen) = screen.as_mut() else { return };
         let pressed = if was_key { keys.read() } else { Vec::new() };
         for key in &pressed {
@@ -121,7 +121,7 @@ fn keep_drawing(shared: &Shared) {
                 Key::Stop | Key::Interrupt => {
                     if shared.stop.swap(true, Relaxed) && *key == Key::Interrupt {
                         screen::restore();
-                        // With the flag set, the handler of this signal ends the process.
+                        // The flag is already set, so the handler of this signal ends the process.
                         let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
                     }
                 }

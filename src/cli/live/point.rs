@@ -1,4 +1,4 @@
-//! The point that runs, as the live view follows it: window by window, with the interval of its throughput.
+//! The running point in the live view: its windows, and the confidence interval of its throughput.
 
 use super::state::{BINS, Column, Percentiles, Span, bin_of};
 use super::unit::Unit;
@@ -9,62 +9,62 @@ use crate::record::Window;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Windows at the young end that may still lack what some worker holds.
+/// Number of latest windows that may still lack operations that a worker holds.
 const UNSETTLED: usize = 2;
 
-/// Windows that are read again once a second: an operation that took long belongs to the window in which it was due.
+/// Number of latest windows read again once a second: a slow operation belongs to the window in which it was due.
 const REVISITED: usize = 25;
 
-/// How often.
+/// Interval at which they are read again.
 const REVISIT: Nanos = Nanos::from_secs(1);
 
-/// Seconds of a round that are shown while it runs: the rounds before it are worth more.
+/// Maximum number of seconds shown of a running round: earlier rounds are more important.
 const SECONDS_OF_ROUND: usize = 30;
 
-/// Half-widths of the interval that are kept.
+/// Maximum number of half-widths of the interval to keep.
 const NARROWING_MAX: usize = 64;
 
-/// The point that runs.
+/// The running point.
 #[derive(Debug, Clone)]
 pub(super) struct PointNow {
     /// Its load, in the words of the plan.
     pub(super) name: String,
-    /// Its streams' loads, each with the name of its class.
+    /// Descriptions of its streams' loads.
     pub(super) loads: Vec<String>,
-    /// How throughput of the first class is told.
+    /// Unit of the throughput of the first class.
     pub(super) unit: Unit,
     /// Width of a window.
     width: Nanos,
-    /// What a column of it is.
+    /// Time span of its columns.
     pub(super) span: Span,
     /// When it ends.
     pub(super) until: Until,
-    /// Since it began.
+    /// Time since it began.
     pub(super) elapsed: Nanos,
     /// When measuring began.
     pub(super) measuring_since: Option<Nanos>,
-    /// Windows that are in the columns.
+    /// Number of its windows in the columns.
     windows: usize,
-    /// Operations of the first class in each window that is settled.
+    /// Operations of the first class in each settled window.
     counts: Counts,
-    /// Half the interval of throughput, as a share, look by look.
+    /// Relative half-width of the confidence interval of throughput, over time.
     pub(super) narrowing: VecDeque<f64>,
-    /// Running counters of every class at the last window: done, and response times summed.
+    /// Counters of every class at the last window: completed operations, and the sum of their response times.
     last: (Nanos, Vec<(u64, u64)>),
-    /// Operations of the first class that were done before measuring.
+    /// Operations of the first class completed during warm-up.
     warmed: u64,
     /// Mean response time of the first class in the last second of a round.
     pub(super) mean: Option<Nanos>,
-    /// Classes beside the first: name, and how they stand.
+    /// The other classes: name, throughput and response time.
     pub(super) beside: Vec<String>,
-    /// When many windows were last read again.
+    /// Time when [`REVISITED`] windows were last read again.
     revisited: Nanos,
-    /// Samples of the host that were seen.
+    /// Number of host samples seen so far.
     samples: usize,
 }
 
 impl PointNow {
-    /// Before anything was seen of it.
+    /// The state before any data.
     pub(super) fn new(point: &Point) -> Self {
         let first = point.streams.first();
         Self {
@@ -91,12 +91,13 @@ impl PointNow {
         }
     }
 
-    /// True if there is a sample that was not seen before.
+    /// True if there is a new sample.
     pub(super) fn is_fresh(&mut self, samples: usize) -> bool {
         samples > std::mem::replace(&mut self.samples, samples)
     }
 
-    /// Follows the point: its windows that are over go to `columns`, in which its earlier ones stand last.
+    /// Updates the point from `live`. Appends its completed windows to `columns`, whose last entries are its earlier
+    /// windows.
     pub(super) fn look(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
         (self.elapsed, self.measuring_since) = (live.elapsed, live.measuring_since);
         self.count(point, live, columns);
@@ -112,7 +113,7 @@ impl PointNow {
         } else {
             UNSETTLED
         };
-        // What is no longer in the columns cannot be put right.
+        // Windows that have left the columns cannot be corrected.
         let first = self.windows.saturating_sub(again.min(columns.len()));
         let mut windows = seconds.since(first);
         windows.resize_with(over.saturating_sub(first), Window::default);
@@ -142,7 +143,7 @@ impl PointNow {
         }
     }
 
-    /// Counts the windows of which nothing more is to come, `windows` being those from number `first` on.
+    /// Counts the windows that are final. `windows` are the windows from number `first` on.
     fn settle(&mut self, first: usize, windows: &[Window]) {
         let end = (first + windows.len()).saturating_sub(UNSETTLED);
         for at in self.counts.windows..end {
@@ -150,7 +151,7 @@ impl PointNow {
         }
     }
 
-    /// What the running counters say: of the first class while it warms up and in rounds, of those beside it always.
+    /// Evaluates the running counters: of the first class during warm-up and in rounds, of the other classes always.
     fn count(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
         let counts: Vec<(u64, u64)> =
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
@@ -194,8 +195,8 @@ impl PointNow {
         self.beside = drive::classes(point).into_iter().zip(&grown).skip(1).filter_map(told).collect();
     }
 
-    /// Operations a second of the first class so far, and half the 95 % interval as a share of it; none before there
-    /// are enough windows.
+    /// Throughput of the first class so far in operations per second, and the relative half-width of its 95 % interval.
+    /// `None` if there are too few windows.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         let mean = Mean::of_batches(&self.counts.values)?;
         let half = mean.interval().relative(mean.value);
@@ -203,17 +204,17 @@ impl PointNow {
         (mean.value > 0.0 && half.is_finite() && width > 0.0).then_some((mean.value / width, half))
     }
 
-    /// How long was measured so far.
+    /// Duration of the measurement so far.
     pub(super) fn measured(&self) -> Nanos {
         self.measuring_since.map_or(Nanos(0), |since| self.elapsed.since(since))
     }
 
-    /// Half-width of the interval that was asked for, as a share.
+    /// Requested relative half-width of the interval.
     pub(super) fn precision(&self) -> Option<f64> {
         if let Until::Precise { precision, .. } = self.until { Some(precision.get()) } else { None }
     }
 
-    /// The longest that it is measured; none for fixed work without a limit.
+    /// Maximum duration of the measurement; `None` for fixed work without a limit.
     pub(super) fn most(&self) -> Option<Nanos> {
         match self.until {
             Until::Elapsed(most) | Until::Work { most, .. } | Until::Precise { most, .. } => Some(most),
@@ -221,14 +222,14 @@ impl PointNow {
         }
     }
 
-    /// Operations of fixed work: done, and asked for.
+    /// Operations of fixed work: completed and requested.
     pub(super) fn work(&self) -> Option<(u64, u64)> {
         let (Until::Ops(ops) | Until::Work { ops, .. }) = self.until else { return None };
         let done = self.last.1.first().map_or(0, |(done, _)| done.saturating_sub(self.warmed));
         Some((done.min(ops), ops))
     }
 
-    /// Share of the point that is over.
+    /// Completed fraction of the point.
     pub(super) fn share(&self) -> f64 {
         let of_time = self.most().map_or(0.0, |most| self.measured().as_secs_f64() / most.as_secs_f64().max(1e-9));
         let of_work = self.work().map_or(0.0, |(done, ops)| done as f64 / ops.max(1) as f64);
@@ -236,7 +237,7 @@ impl PointNow {
     }
 }
 
-/// Takes all but the last seconds of a round that runs out of the columns.
+/// Removes all but the last seconds of a running round from the columns.
 fn keep_last_seconds(columns: &mut VecDeque<Column>) {
     let seconds = columns.iter().rev().take_while(|column| column.warming).count();
     let from = columns.len() - seconds;
@@ -248,7 +249,7 @@ fn keep_last_seconds(columns: &mut VecDeque<Column>) {
     }
 }
 
-/// A load in a few words.
+/// A short description of a load.
 fn load(load: &Load, is_sql: bool) -> String {
     match load {
         Load::Closed { depth } if is_sql => format!("{depth} sessions"),
@@ -262,12 +263,12 @@ fn whole(span: Nanos, width: Nanos) -> usize {
 }
 
 impl Column {
-    /// Nothing happened.
+    /// A column without any operations.
     pub(super) fn empty() -> Self {
         Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }
     }
 
-    /// What a window shows.
+    /// The column for a window.
     pub(super) fn of(window: &Window, width: Nanos) -> Self {
         let histogram = &window.response.histogram;
         let mut bins = [0u32; BINS];
@@ -277,7 +278,7 @@ impl Column {
         }
         let quantile = |q| histogram.quantile(q).map(|band| Nanos(band.low.midpoint(band.high)));
         let max = Nanos(window.response.max);
-        // The middle of a bucket may lie above the greatest value in it.
+        // The middle of a bucket may be above the maximum value in it.
         let latency = quantile(0.5).zip(quantile(0.99));
         let latency = latency.map(|(p50, p99)| Percentiles { p50: p50.min(max), p99: p99.min(max), max });
         let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
@@ -285,16 +286,16 @@ impl Column {
     }
 }
 
-/// Counts of windows of equal width, at most [`Counts::MOST`] numbers however many windows there were: where they would
-/// be more, neighbours are put together.
+/// Counts of windows of equal width in at most [`Counts::MOST`] numbers: beyond that, neighbouring values are added
+/// together.
 #[derive(Debug, Clone)]
 struct Counts {
     values: Vec<f64>,
-    /// Windows in each value.
+    /// Number of windows in each value.
     together: usize,
-    /// The value that is not full yet: the windows in it, and their sum.
+    /// The incomplete value: number of windows in it, and their sum.
     open: (usize, f64),
-    /// Windows in all.
+    /// Total number of windows.
     windows: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on, read from, and given back as it was.
+//! The terminal: takes it over, draws on it, reads keys, and restores it.
 
 use crate::clock::Clock;
 use crate::model::Nanos;
@@ -16,16 +16,16 @@ use std::io::{self, BufWriter, IsTerminal, Stderr};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// How long the rest of a key's sequence may take to come after its first byte, over a slow line as well.
+/// Timeout for the rest of a key's escape sequence after its first byte, also over a slow line.
 const SEQUENCE: Nanos = Nanos::from_millis(50);
 
-/// The size of a terminal that does not know its own.
+/// Size to assume if the terminal does not report its size.
 const UNKNOWN: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
 
-/// True while the terminal is ours.
+/// True while the terminal is in use by the live view.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Says why there can be no screen, if so.
+/// Returns why the live view is not possible, if so.
 pub(super) fn refuse_unusable() -> Result<(), String> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let why = if !io::stderr().is_terminal() {
@@ -42,12 +42,13 @@ pub(super) fn refuse_unusable() -> Result<(), String> {
     Err(why.to_string())
 }
 
-/// True if the terminal is that of this process group: another one is stopped by the kernel when it touches it.
+/// True if this process group is in the foreground of the terminal. Otherwise the kernel stops it when it touches the
+/// terminal.
 fn is_in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Gives the terminal back, if it was taken.
+/// Restores the terminal if it was taken over.
 pub(super) fn restore() {
     if TAKEN.swap(false, SeqCst) {
         let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
@@ -55,7 +56,7 @@ pub(super) fn restore() {
     }
 }
 
-/// A panic says why on the terminal as it was.
+/// Makes a panic restore the terminal first, so that its message is visible.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -67,14 +68,14 @@ fn restore_on_panic() {
     });
 }
 
-/// The terminal, taken.
+/// The terminal while it is taken over.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
     area: Rect,
 }
 
 impl Screen {
-    /// Takes the terminal: another screen, keys without a line's end and without an echo.
+    /// Takes over the terminal: alternate screen, raw mode.
     pub(super) fn open() -> io::Result<Self> {
         restore_on_panic();
         enable_raw_mode()?;
@@ -86,7 +87,7 @@ impl Screen {
         taken
     }
 
-    /// An empty screen. The terminal is not asked where its cursor stands: the answer would come as keys.
+    /// Creates an empty screen. Does not ask the terminal for its cursor position: the answer would arrive as keys.
     fn of_size(area: Rect) -> io::Result<Self> {
         execute!(io::stderr(), Clear(ClearType::All))?;
         let backend = CrosstermBackend::new(BufWriter::new(io::stderr()));
@@ -94,7 +95,7 @@ impl Screen {
         Ok(Self { terminal, area })
     }
 
-    /// Draws a frame, as large as the terminal is now. A terminal that is gone is no reason to fail.
+    /// Draws a frame at the current size of the terminal. Ignores errors of a lost terminal.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Buffer, Rect)) {
         let area = size();
         if area != self.area
@@ -114,20 +115,20 @@ fn size() -> Rect {
     size.ok().filter(|area| area.width > 0 && area.height > 0).unwrap_or(UNKNOWN)
 }
 
-/// What a key asks for.
+/// Action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Stop, and keep what was measured.
+    /// Stop, and keep the measurements.
     Stop,
-    /// The same; a second time, end at once.
+    /// Like `Stop`; a second time, end at once.
     Interrupt,
-    /// Let the picture stand still, or go on.
+    /// Freeze or resume the picture.
     Freeze,
-    /// Explain the keys, or no longer.
+    /// Show or hide the help.
     Help,
 }
 
-/// Reads keys. Not by crossterm's events, whose reader never comes back from a terminal that was hung up.
+/// Reads keys. Does not use crossterm's events, whose reader never returns after the terminal has hung up.
 pub(super) struct Keys {
     is_there: bool,
 }
@@ -137,7 +138,7 @@ impl Keys {
         Self { is_there: true }
     }
 
-    /// Waits for a key, `most` at most. True if there is one.
+    /// Waits for a key, at most for `most`. Returns true if there is one.
     pub(super) fn wait(&mut self, clock: &Clock, most: Nanos) -> bool {
         if !self.is_there {
             clock.wait_until(clock.now().plus(most));
@@ -149,12 +150,12 @@ impl Keys {
         let timeout = Timespec { tv_sec: seconds, tv_nsec: (most.0 % 1_000_000_000).cast_signed() };
         let is_ready = poll(&mut stdins, Some(&timeout)).is_ok_and(|ready| ready > 0);
         let events = stdins[0].revents();
-        // Hung up: it would be ready for ever.
+        // After a hang-up the terminal would be ready forever.
         self.is_there = !events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
         is_ready && events.contains(PollFlags::IN)
     }
 
-    /// The keys that were pressed. Waits for the first if there is none.
+    /// The pressed keys. Blocks until there is one.
     pub(super) fn read(&mut self) -> Vec<Key> {
         let mut bytes = [0; 64];
         let read = rustix::io::read(io::stdin(), &mut bytes);
@@ -170,7 +171,7 @@ impl Keys {
 
 const ESCAPE: u8 = 0x1b;
 
-/// The keys in what a terminal sent. What is more than one byte, such as an arrow, is no key of ours.
+/// The keys in the bytes from a terminal. Ignores multi-byte keys such as arrows.
 fn keys(bytes: &[u8]) -> Vec<Key> {
     let mut found = Vec::new();
     let mut rest = bytes;
@@ -180,7 +181,7 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
             ESCAPE if after.is_empty() || after[0] == ESCAPE => found.push(Key::Stop),
             ESCAPE => rest = after_sequence(after),
             b'q' | b'Q' => found.push(Key::Stop),
-            // Ctrl-C, which raw mode does not make a signal of.
+            // Ctrl-C, which is not a signal in raw mode.
             0x03 => found.push(Key::Interrupt),
             b'p' | b'P' | b' ' => found.push(Key::Freeze),
             b'?' | b'h' => found.push(Key::Help),
@@ -190,7 +191,7 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
     found
 }
 
-/// What comes after a sequence whose escape is gone: `[` and what follows up to a letter or `~`, or a key with Alt.
+/// Skips an escape sequence after its escape byte: `[` and the bytes up to a letter or `~`, or a key with Alt.
 fn after_sequence(bytes: &[u8]) -> &[u8] {
     match bytes {
         [b'[', rest @ ..] => {

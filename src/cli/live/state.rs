@@ -1,7 +1,7 @@
-//! What the live view knows of a run: fed by events, and without a terminal.
+//! State of the live view: updated by events, independent of the terminal.
 //!
-//! Goes in: what happens, and when. Comes out: [`State`], plain data that [`draw`](super::draw) shows. All of it is
-//! bounded, so that a run of weeks takes no more memory than one of minutes. It reads no clock: `now` is handed in.
+//! Input: events and their times. Output: [`State`], plain data that [`draw`](super::draw) shows. Its size is bounded,
+//! so a run of weeks needs no more memory than one of minutes. It does not read a clock: callers pass `now`.
 
 use super::point::PointNow;
 use super::unit::Unit;
@@ -11,16 +11,16 @@ use crate::model::{Nanos, Point, Sample, Step};
 use crate::record::{End, PointRecord};
 use std::collections::VecDeque;
 
-/// Windows that are kept to be drawn: more than the columns of any terminal.
+/// Maximum number of windows to keep: more than the columns of any terminal.
 const COLUMNS_MAX: usize = 512;
 
-/// Points that are kept for the list.
+/// Maximum number of points in the list.
 const POINTS_MAX: usize = 256;
 
-/// Looks at the host that are kept.
+/// Maximum number of host samples to keep.
 const HOSTS_MAX: usize = 128;
 
-/// How often a running point is looked at.
+/// Interval between two looks at a running point.
 const LOOK: Nanos = Nanos::from_millis(180);
 
 /// Everything that is shown.
@@ -28,94 +28,94 @@ const LOOK: Nanos = Nanos::from_millis(180);
 pub(in crate::cli) struct State {
     /// The verb and its target.
     pub(super) title: String,
-    /// What is being done.
+    /// Current activity.
     pub(super) stage: Stage,
-    /// Somebody asked for the end.
+    /// True once a stop was requested.
     pub(super) draining: bool,
-    /// The number of the point that runs, from 1; 0 before the first.
+    /// Number of the running point, from 1; 0 before the first.
     pub(super) number: usize,
-    /// How many points there are, as far as that is known.
+    /// Number of points, as far as known.
     pub(super) points: usize,
-    /// Seconds that were left, and when that was said.
+    /// Seconds left, and when that was reported.
     left: Option<(f64, Nanos)>,
-    /// The point that runs.
+    /// The running point.
     pub(super) point: Option<PointNow>,
-    /// Windows, the youngest last, of all points; of a soak its rounds, and the last seconds of the one that runs.
+    /// Windows of all points, the latest last. For a soak its rounds, and the last seconds of the running one.
     pub(super) columns: VecDeque<Column>,
-    /// What a column is; none before the first point.
+    /// Time span of a column; `None` before the first point.
     pub(super) span: Option<Span>,
-    /// How throughput is told.
+    /// Unit of the throughput.
     pub(super) unit: Unit,
-    /// The points that are done, the youngest last.
+    /// Completed points, the latest last.
     pub(super) done: VecDeque<Done>,
-    /// The host, the youngest look last.
+    /// Samples of the host, the latest last.
     pub(super) hosts: VecDeque<HostNow>,
-    /// When the point that runs was last looked at.
+    /// Time of the last look at the running point.
     looked: Nanos,
-    /// When the point that runs began.
+    /// When the running point began.
     point_began: Nanos,
 }
 
-/// What is being done.
+/// Current activity.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Stage {
-    /// Getting ready, or something else without a measure.
+    /// Preparing, or another activity without progress information.
     #[default]
     Ready,
-    /// Something without a measure.
+    /// An activity without progress information.
     Doing(String),
-    /// Files or tables are filled.
+    /// Files or tables are being filled.
     Filling {
-        /// What is filled.
+        /// Name of the files or tables.
         what: String,
         /// Bytes done.
         done: u64,
-        /// Bytes in all.
+        /// Total bytes.
         of: u64,
     },
-    /// Nothing is done until then.
+    /// Waiting for a time.
     Waiting {
-        /// What for.
+        /// Reason for the wait.
         what: String,
-        /// When it is over.
+        /// End of the wait.
         until: Nanos,
     },
-    /// A point is there, and nothing was seen of it yet.
+    /// A point has started, but there is no data yet.
     Beginning,
-    /// A point runs.
+    /// A point is running.
     Running,
 }
 
-/// What a column stands for.
+/// Time span of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Span {
-    /// A window so wide.
+    /// A window of this width.
     Window(Nanos),
     /// A round: its windows are too wide to wait for.
     Round,
 }
 
-/// One window of the point's first class, which is the one asked about.
+/// One window of the point's first class, which is the measured one.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
-    /// It was before measuring, or in a round that is not over: only its throughput is known.
+    /// True if it is from the warm-up, or from an incomplete round: only its throughput is known.
     pub(super) warming: bool,
-    /// The first of its point.
+    /// True if it is the first of its point.
     pub(super) first: bool,
-    /// Operations done a second.
+    /// Completed operations per second.
     pub(super) rate: f64,
-    /// Operations that failed.
+    /// Failed operations.
     pub(super) failed: u64,
-    /// Response times; none if nothing was done.
+    /// Response times; `None` if nothing completed.
     pub(super) latency: Option<Percentiles>,
-    /// Operations by response time, [`BINS_A_DECADE`] bins to a power of ten, from a microsecond.
+    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one microsecond.
     pub(super) bins: [u32; BINS],
 }
 
-/// Bins to a power of ten.
+/// Bins per power of ten.
 pub(super) const BINS_A_DECADE: usize = 8;
 
-/// From a microsecond to a hundred seconds; what is beyond falls into the outermost.
+/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything beyond.
 pub(super) const BINS: usize = 8 * BINS_A_DECADE;
 
 /// The bin of a response time.
@@ -126,7 +126,7 @@ pub(super) fn bin_of(latency: Nanos) -> usize {
     bin.min(BINS - 1)
 }
 
-/// The least response time of a bin.
+/// The minimum response time of a bin.
 pub(super) fn edge_of(bin: usize) -> Nanos {
     Nanos::from_micros_f64(10f64.powf(bin as f64 / BINS_A_DECADE as f64))
 }
@@ -134,30 +134,30 @@ pub(super) fn edge_of(bin: usize) -> Nanos {
 /// Response times of one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Percentiles {
-    /// Half are not slower.
+    /// Median.
     pub(super) p50: Nanos,
-    /// 99 % are not slower.
+    /// 99th percentile.
     pub(super) p99: Nanos,
-    /// The slowest.
+    /// Maximum.
     pub(super) max: Nanos,
 }
 
-/// A point that is done.
+/// A completed point.
 #[derive(Debug, Clone)]
 pub(super) struct Done {
     /// Its load.
     pub(super) name: String,
-    /// Operations a second of its first class.
+    /// Operations per second of its first class.
     pub(super) rate: f64,
-    /// How that is told.
+    /// Unit of the rate.
     pub(super) unit: Unit,
-    /// Median and 99th percentile of response time, if anything was done.
+    /// Median and 99th percentile of the response time, if anything completed.
     pub(super) latency: Option<(Nanos, Nanos)>,
-    /// It ended as planned.
+    /// True if it ended as planned.
     pub(super) complete: bool,
 }
 
-/// The host between two looks.
+/// Load of the host between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HostNow {
     /// The disks below the target.
@@ -167,24 +167,24 @@ pub(super) struct HostNow {
 }
 
 impl State {
-    /// Before anything happened.
+    /// The state before any event.
     pub(super) fn new(title: &str, points: usize) -> Self {
         Self { title: title.into(), points, ..Self::default() }
     }
 
-    /// Files or tables are being filled; so many seconds are left.
+    /// Files or tables are being filled; `left` is the remaining time in seconds.
     pub(in crate::cli) fn fill(&mut self, what: &str, done: u64, of: u64, left: f64, now: Nanos) {
         self.stage = Stage::Filling { what: what.into(), done, of };
         self.left = Some((left, now));
     }
 
-    /// Something without a measure is being done.
+    /// Starts an activity without progress information.
     pub(in crate::cli) fn say(&mut self, what: &str) {
         self.stage = Stage::Doing(what.into());
         self.left = None;
     }
 
-    /// Nothing is done until `until`.
+    /// Waits until `until`.
     pub(in crate::cli) fn wait(&mut self, what: &str, until: Nanos) {
         self.stage = Stage::Waiting { what: what.into(), until };
     }
@@ -199,7 +199,7 @@ impl State {
         self.looked = Nanos(0);
     }
 
-    /// So many seconds are left.
+    /// Sets the remaining time in seconds.
     pub(in crate::cli) fn set_left(&mut self, seconds: f64, now: Nanos) {
         self.left = Some((seconds, now));
     }
@@ -219,7 +219,7 @@ impl State {
         while self.columns.len() > COLUMNS_MAX {
             self.columns.pop_front();
         }
-        // The time of a model goes by faster than that of the host.
+        // A model's time passes faster than the host's.
         let is_model = live.elapsed > now.since(self.point_began).plus(Nanos::from_secs(1));
         if let [.., before, after] = samples
             && !is_model
@@ -233,7 +233,7 @@ impl State {
         }
     }
 
-    /// A point is in the journal.
+    /// A point was written to the journal.
     pub(in crate::cli) fn end(&mut self, record: &PointRecord, summary: &PointSummary) {
         let is_round = record.coordinates.step() == Step::Round;
         if is_round {
@@ -266,20 +266,20 @@ impl State {
         }
     }
 
-    /// Takes the seconds of a round out again: its column stands for them.
+    /// Removes the seconds of a round: its own column replaces them.
     fn forget_seconds(&mut self) {
         while self.span == Some(Span::Round) && self.columns.back().is_some_and(|column| column.warming) {
             self.columns.pop_back();
         }
     }
 
-    /// Seconds that are left at `now`; none if that is not known.
+    /// Seconds left at `now`; `None` if unknown.
     pub(super) fn left(&self, now: Nanos) -> Option<f64> {
         let (seconds, at) = self.left?;
         Some((seconds - now.since(at).as_secs_f64()).max(0.0))
     }
 
-    /// Share of the whole that is done: of the points, or of the bytes that are filled.
+    /// Completed fraction: of the points, or of the bytes to fill.
     pub(super) fn share(&self) -> f64 {
         if let Stage::Filling { done, of, .. } = self.stage {
             return done as f64 / of.max(1) as f64;

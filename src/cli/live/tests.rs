@@ -1,4 +1,4 @@
-//! Screens of the live view, as text, at several sizes, made of what a model of a device left behind.
+//! Screens of the live view as text, at several sizes, from runs on a simulated device.
 
 use super::draw::{View, draw};
 use super::look::Look;
@@ -44,7 +44,7 @@ fn point(depth: u32) -> Point {
     }
 }
 
-/// Four points of a device that serves eight at a time; the last one is not over.
+/// Four points of a device with eight servers; the last point is incomplete.
 fn curve() -> (State, Nanos) {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
     let mut state = State::new("curve sim:8,100us", 7);
@@ -153,7 +153,7 @@ fn no_size_and_no_state_makes_it_panic() {
     }
 }
 
-/// A point whose operations end when they are told to.
+/// A point whose operations end on request.
 struct Told {
     seconds: [Arc<Seconds>; 1],
     recorder: Recorder,
@@ -218,7 +218,7 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
     assert_eq!(state.stage, Stage::Running);
 }
 
-/// A soak of a model whose rounds, of fixed work, have windows far wider than they last; the last one is not over.
+/// A soak of a model whose rounds of fixed work have windows far wider than the rounds; the last round is incomplete.
 #[test]
 fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);

@@ -1,24 +1,24 @@
-//! Figures as the live view writes them: short, and of one width while they change.
+//! Figures in the live view: short, and of constant width while they change.
 
 use crate::model::MIB;
 
-/// Bytes from which I/O is thought of in bytes a second rather than in operations.
+/// From this I/O size in bytes on, throughput is shown in bytes per second instead of operations.
 const LARGE: u32 = 128 * 1024;
 
-/// How a class tells its throughput.
+/// Unit of a class's throughput.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::cli) enum Unit {
-    /// I/Os a second.
+    /// I/Os per second.
     #[default]
     Iops,
-    /// Operations of a database a second.
+    /// Database operations per second.
     Operations,
-    /// MiB a second, of I/Os of so many bytes.
+    /// MiB per second, for I/Os of this size in bytes.
     Bytes(u32),
 }
 
 impl Unit {
-    /// Of a database's operations, or of I/Os of `length` bytes.
+    /// The unit for database operations, or for I/Os of `length` bytes.
     pub(in crate::cli) fn of(is_sql: bool, length: u32) -> Self {
         match length {
             _ if is_sql => Self::Operations,
@@ -36,7 +36,7 @@ impl Unit {
         }
     }
 
-    /// The number alone, of operations a second.
+    /// The number without its unit, for a rate in operations per second.
     pub(in crate::cli) fn number(self, rate: f64) -> String {
         match self {
             Self::Bytes(length) => {
@@ -48,13 +48,13 @@ impl Unit {
         }
     }
 
-    /// Number and name.
+    /// Number and unit.
     pub(in crate::cli) fn rate(self, rate: f64) -> String {
         format!("{} {}", self.number(rate), self.name())
     }
 }
 
-/// Seconds as a clock shows them: `0:42`, `12:34`, `3:12:34`, `4d 03:12`.
+/// Formats seconds like a clock: `0:42`, `12:34`, `3:12:34`, `4d 03:12`.
 pub(super) fn clock(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
     let whole = seconds.max(0.0).round() as u64;
@@ -66,7 +66,7 @@ pub(super) fn clock(seconds: f64) -> String {
     }
 }
 
-/// A share in percent, with three digits at most.
+/// Formats a fraction as a percentage with at most three digits.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }

@@ -1,6 +1,6 @@
-//! What a target carries, by its bytes and by what udev found on it.
+//! Content of a target, by its bytes and by udev's findings.
 //!
-//! Goes in: an open file or device. Comes out: a sentence of what it carries, or nothing.
+//! Input: an open file or device. Output: a phrase that names its content, or nothing.
 
 use crate::engine::opened::Opened;
 use crate::engine::signature::{REACH, signature};
@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What the first and last bytes show `target` to be: "an ext4 filesystem".
+/// The content of `target` by its first and last bytes: "an ext4 filesystem".
 pub(super) fn of(target: &Opened) -> std::io::Result<Option<&'static str>> {
     let (file, size) = (target.file(), target.bytes()?);
     let head = read_at(file, 0, REACH.min(size))?;
@@ -18,8 +18,8 @@ pub(super) fn of(target: &Opened) -> std::io::Result<Option<&'static str>> {
     Ok(signature(&head, &tail, size))
 }
 
-/// What udev found on a device when it last looked: it knows some that this program does not. `database` is the
-/// directory of its files, which is not there in every container.
+/// udev's last finding on a device: udev knows some formats that this program does not. `database` is the directory of
+/// its files, which is missing in some containers.
 pub(super) fn known_to_udev(database: &Path, (major, minor): (u32, u32), is_partition: bool) -> Option<String> {
     let text = std::fs::read_to_string(database.join(format!("b{major}:{minor}"))).ok()?;
     let value = |name: &str| {
@@ -29,12 +29,12 @@ pub(super) fn known_to_udev(database: &Path, (major, minor): (u32, u32), is_part
     if let Some(content) = value("ID_FS_TYPE").or_else(|| value("ID_FS_USAGE")).or_else(|| value("ID_FS_AMBIVALENT")) {
         return Some(content.to_string());
     }
-    // A partition inherits the name of the table that it stands in.
+    // A partition inherits the name of the table that contains it.
     let table = value("ID_PART_TABLE_TYPE").filter(|_| !is_partition);
     table.map(|table| format!("a partition table ({table})"))
 }
 
-/// Reads up to `length` bytes; fewer where the file ends before.
+/// Reads up to `length` bytes; fewer at the end of the file.
 fn read_at(file: &File, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).expect("at most the reach of a signature")];
     let mut filled = 0;

@@ -1,11 +1,12 @@
-//! What the kernel serves to other machines: `NVMe` over fabrics, and iSCSI or Fibre Channel by the kernel's target.
+//! Targets that the kernel serves to other machines: `NVMe` over fabrics, and iSCSI or Fibre Channel with the kernel's
+//! target.
 //!
-//! Goes in: the files of configfs, where it is mounted. Comes out: what is served. The kernel's own threads hold it
-//! open, which no process shows, and for `NVMe` without claiming it.
+//! Input: the files of configfs, if it is mounted. Output: the served files and devices. The kernel's own threads hold
+//! them open, so no process shows it; for `NVMe` they do not even claim the device.
 
 use std::path::{Path, PathBuf};
 
-/// Paths of files and devices that are served, each with what it is served as.
+/// Paths of served files and devices, each with the name of its service.
 pub(super) fn served(configuration: &Path) -> Vec<(PathBuf, String)> {
     let fabrics = below(&configuration.join("nvmet/subsystems"), &["namespaces"]).into_iter().map(|namespace| {
         let subsystem = namespace.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
@@ -23,7 +24,7 @@ pub(super) fn served(configuration: &Path) -> Vec<(PathBuf, String)> {
     fabrics.chain(scsi).filter_map(read).collect()
 }
 
-/// The entries of the entries of a directory, or of a directory `within` those.
+/// The entries of each entry of a directory, or of the directory `within` each entry.
 fn below(directory: &Path, within: &[&str]) -> Vec<PathBuf> {
     let entries = |directory: PathBuf| std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
     entries(directory.to_path_buf()).flat_map(|entry| entries(entry.join(within.iter().collect::<PathBuf>()))).collect()

@@ -1,9 +1,9 @@
-//! What shares the target's bytes: its partitions, its disk, what is built on it, what it stands on, and what else
-//! stands on that.
+//! Everything that shares the target's bytes: its partitions, its disk, devices built on it, its backing files and
+//! devices, and whatever else is built on those.
 //!
-//! Goes in: an open target. Comes out: a [`Family`], each of whose members is asked whether somebody uses it. A device
-//! is followed down to the files and devices that it stands on, and from those up again to whatever else stands on
-//! them. It ends at files: the filesystem that a file lies in is in use, and is not overwritten.
+//! Input: an open target. Output: a [`Family`]; each of its members is checked for users. A device is followed down to
+//! its backing files and devices, and from those up again to whatever else is built on them. The search ends at files:
+//! the filesystem of a backing file is in use and is not overwritten.
 
 use crate::engine::opened::{Identity, Opened, device_number};
 use crate::model::{Error, FileKind};
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How a file or device stands to the target.
+/// Relation of a file or device to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Itself,
@@ -20,29 +20,29 @@ pub(super) enum Relation {
     Disk,
     /// A partition of the target.
     Partition,
-    /// Something that is built on one of the others.
+    /// A device that is built on one of the others.
     Holder,
-    /// What the target is built of.
+    /// A device or file that the target is built on.
     Below,
-    /// Another way to bytes of the target: it stands on the same file or device, or leads to the same disk.
+    /// Another path to bytes of the target: it uses the same file or device, or leads to the same disk.
     Twin,
 }
 
-/// A file or device that is lost if the target is overwritten, or that shares the target's bytes.
+/// A file or device that is lost if the target is overwritten, or that shares its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Relative {
     pub(super) identity: Identity,
-    /// `sda1`; of a file, its path.
+    /// Such as `sda1`; for a file, its path.
     pub(super) name: String,
-    /// `dm-3 (LVM volume vg-data)`, where more is known than the name.
+    /// Such as `dm-3 (LVM volume vg-data)`, if more than the name is known.
     pub(super) description: String,
     pub(super) relation: Relation,
-    /// It is built on the target's bytes, and so in use however it looks: what it is built on.
+    /// Set if it is built on the target's bytes, and so always in use: the name of what it is built on.
     pub(super) built_on: Option<String>,
 }
 
 impl Relative {
-    /// `is` of the target itself, or of the relative: "is mounted", "has a partition sda1 that is mounted".
+    /// A clause about the target, with `verb` about this member: "is mounted", "has a partition sda1 that is mounted".
     pub(super) fn is(&self, verb: &str) -> String {
         match self.relation {
             Relation::Itself => verb.into(),
@@ -54,7 +54,8 @@ impl Relative {
         }
     }
 
-    /// Others may well read what lies above or below the target; whoever may write there writes to the same bytes.
+    /// True if readers are harmless: the disk above or a device below the target may well be open for reading. Only
+    /// writers there change the target's bytes.
     pub(super) fn is_shared_with_readers(&self) -> bool {
         match self.relation {
             Relation::Disk => true,
@@ -64,7 +65,7 @@ impl Relative {
     }
 }
 
-/// A loop device and what it stands on.
+/// A loop device and its backing file or device.
 struct Loop {
     node: Node,
     path: PathBuf,
@@ -75,15 +76,16 @@ impl Loop {
     fn of(node: Node) -> Option<Self> {
         let path = node.backing_file()?;
         let backing = backing_by_kernel(&node).or_else(|| Identity::at(&path));
-        // One that was detached meanwhile stands on nothing.
+        // A loop device that was detached meanwhile has no backing file.
         let is_there = backing.is_some() || node.backing_file().is_some();
         is_there.then_some(Self { node, path, backing })
     }
 }
 
-/// What a loop device stands on as the kernel knows it, whatever became of the path; for those who may open the device.
+/// The backing file or device according to the kernel, whatever has happened to the path. Only for users who may open
+/// the loop device.
 fn backing_by_kernel(node: &Node) -> Option<Identity> {
-    // struct loop_info64 begins with the device of the file, its inode and, of a device, its own number.
+    // struct loop_info64 begins with the device of the file, its inode and, for a device, its own number.
     const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
     let device = Opened::open(&Path::new("/dev").join(&node.name)).ok()?;
     if device.identity() != Identity::of_device(node.number) {
@@ -99,10 +101,10 @@ fn backing_by_kernel(node: &Node) -> Option<Identity> {
     }
 }
 
-/// The target and all that share its bytes, the target first.
+/// The target and everything that shares its bytes, the target first.
 pub(super) struct Family {
     pub(super) members: Vec<Relative>,
-    /// Files that it stands on, by the path that the loop device tells of.
+    /// Backing files, with the path that the loop device reports.
     pub(super) files: Vec<(PathBuf, Identity)>,
     loops: Vec<Loop>,
     sys: Sys,
@@ -110,7 +112,7 @@ pub(super) struct Family {
 
 impl Family {
     /// # Errors
-    /// /sys cannot be read, does not tell of the device, or the file below a loop device cannot be told.
+    /// /sys cannot be read, does not contain the device, or the backing file of a loop device cannot be found.
     pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
         let blind = |error: std::io::Error| {
             super::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
@@ -154,7 +156,7 @@ impl Family {
         self.members.iter().find(|relative| relative.identity == identity)
     }
 
-    /// Adds a device, and whatever is built on it.
+    /// Adds a device, and everything built on it.
     fn add(&mut self, node: &Node, relation: Relation, built_on: Option<&str>) {
         let identity = Identity::of_device(node.number);
         if self.find(identity).is_some() {
@@ -175,7 +177,7 @@ impl Family {
         self.ascend(identity, relation, Vec::new(), "it");
     }
 
-    /// Adds what is built on the member `identity`: arrays and volumes, and loop devices.
+    /// Adds everything built on the member `identity`: arrays, volumes and loop devices.
     fn ascend(&mut self, identity: Identity, relation: Relation, holders: Vec<Node>, on: &str) {
         let own = !matches!(relation, Relation::Below | Relation::Twin);
         let above = if own { Relation::Holder } else { Relation::Twin };
@@ -185,15 +187,15 @@ impl Family {
         let standing = self.loops.iter().filter(|each| each.backing == Some(identity));
         let is_new = |node: &Node| self.find(Identity::of_device(node.number)).is_none();
         for node in standing.map(|each| each.node.clone()).filter(is_new).collect::<Vec<_>>() {
-            // One that stands beside the target is no use of it in itself; what is done with it may be.
+            // A loop device beside the target does not by itself use the target; its users may.
             self.add(&node, above, own.then_some(on));
             node.partitions().iter().for_each(|part| self.add(part, above, own.then_some(on)));
         }
     }
 
-    /// Adds what a whole disk is built of.
+    /// Adds everything that a whole disk is built on.
     fn descend(&mut self, disk: &Node) {
-        // What is built of slaves has claimed them: their other volumes share the disk and not the bytes.
+        // A device has claimed its slaves. Other volumes on these slaves share the disk but not the bytes.
         for slave in disk.slaves() {
             let whole = slave.disk();
             for node in [Some(&slave), whole.as_ref()].into_iter().flatten() {
@@ -215,7 +217,7 @@ impl Family {
         }
     }
 
-    /// A device below a loop device is free for everybody else: mounted, its partitions mounted, built upon.
+    /// A loop device does not claim the device below it. So others may mount it, mount its partitions, or build on it.
     fn add_claimed_by_nobody(&mut self, number: (u32, u32)) {
         let Ok(node) = self.sys.node(number) else { return };
         self.add(&node, Relation::Below, None);
@@ -227,7 +229,7 @@ impl Family {
         self.descend(disk.as_ref().unwrap_or(&node));
     }
 
-    /// Adds a device without what is built on it. False if it was there.
+    /// Adds a device without the devices built on it. Returns false if it was already a member.
     fn push_below(&mut self, node: &Node) -> bool {
         let identity = Identity::of_device(node.number);
         let is_new = self.find(identity).is_none();
@@ -239,13 +241,13 @@ impl Family {
         is_new
     }
 
-    /// Adds other ways to the same disk, as a storage network has them, and of a partition the same partition there.
+    /// Adds other paths to the same disk, as in a storage network; for a partition, also the same partition there.
     fn add_other_ways(&mut self, disk: &Node, partition: Option<&Node>, disks: &[Node]) {
         let Some(name) = disk.worldwide_name() else { return };
         let is_same =
             |other: &&Node| other.worldwide_name().as_ref() == Some(&name) && other.text("size") == disk.text("size");
         for other in disks.iter().filter(|other| other.number != disk.number).filter(is_same) {
-            // A multipath device is built on all its ways, the target's too: it is found from below already.
+            // A multipath device is built on all its paths, including the target's: it was already found from below.
             self.add(other, Relation::Twin, None);
             let begins_alike = |part: &Node| partition.is_none_or(|own| part.text("start") == own.text("start"));
             for part in other.partitions().iter().filter(|part| begins_alike(part)) {
@@ -255,7 +257,7 @@ impl Family {
     }
 }
 
-/// `dm-3 (LVM volume vg-data)`.
+/// Description such as `dm-3 (LVM volume vg-data)`.
 fn description(node: &Node) -> String {
     let (name, owner) = (node.text("dm/name").unwrap_or_default(), node.text("dm/uuid").unwrap_or_default());
     let kind = match owner.split('-').next() {
@@ -274,7 +276,7 @@ mod tests {
     use super::*;
     use crate::engine::place::Place;
 
-    /// A copy of the parts of /sys that tell of devices.
+    /// A copy of the parts of /sys that describe devices.
     fn sys(place: &Place, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
         for (file, content) in files {
             let file = place.0.join("devices").join(file);
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(family.find(Identity::of_device((8, 0))).unwrap().is("is"), "is a partition of sda, which is");
         assert!(family.find(Identity::of_device((252, 0))).is_some());
 
-        // Of two volumes on one disk, one is no use of the other; the disk below is.
+        // Two volumes on one disk do not use each other; they share only the disk below.
         let family = of(&sys, (252, 1));
         let below = [("dm-1", Relation::Itself), ("sda1", Relation::Below), ("sda", Relation::Below)];
         assert_eq!(relations(&family), below);

@@ -1,9 +1,9 @@
-//! Who holds the target, or what shares its bytes, open.
+//! Checks whether anybody holds the target, or anything that shares its bytes, open.
 //!
-//! Goes in: a target and its family. Comes out: a refusal that names the holder. Processes are asked through /proc.
-//! What that does not show the kernel is asked for: of a file by a lease, of a device by an exclusive open. A device
-//! that a process holds without claiming it is seen in /proc alone, so devices are written only where /proc shows
-//! everything.
+//! Input: a target and its family. Output: a refusal that names the holder. Processes are found through /proc. The
+//! kernel is asked about holders that /proc does not show: for a file by a lease, for a device by an exclusive open.
+//! Only /proc shows a process that holds a device without claiming it. So devices are written only if /proc shows all
+//! processes.
 
 use super::{Target, blind};
 use crate::clock::Clock;
@@ -15,13 +15,13 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-/// The number of the namespace of processes that the machine began with (`PROC_PID_INIT_INO` of the kernel).
+/// Number of the machine's initial PID namespace (`PROC_PID_INIT_INO` of the kernel).
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
 impl Target<'_> {
     pub(super) fn refuse_held(&self) -> Result<(), Error> {
-        // udev looks into a device for a moment whenever somebody has closed it, and a child between fork and exec
-        // holds its parent's files: what is held half a second later is held.
+        // udev briefly opens a device after somebody has closed it, and a child between fork and exec holds its
+        // parent's files. So only a target that is still held half a second later counts as held.
         const LOOKS: u32 = 6;
         let clock = Clock::real();
         let mut held = self.held()?;
@@ -38,7 +38,7 @@ impl Target<'_> {
         }
     }
 
-    /// Who holds the target open, if anybody else does: "is held open by process 7 (oracle)".
+    /// The holder of the target, if anybody else holds it open: "is held open by process 7 (oracle)".
     fn held(&self) -> Result<Option<String>, Error> {
         let unseen = |why: &str| blind(self.opened.path(), &format!("who holds it open cannot be seen: {why}"));
         let is_device = self.opened.kind() == FileKind::Device;
@@ -55,14 +55,14 @@ impl Target<'_> {
             if !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 continue;
             }
-            // The descriptor that all this is asked of holds the target as well.
+            // Our own descriptor of the target does not count.
             let aside = if number == own { judged.as_str() } else { "" };
             let found = match self.open_in(&process.path(), aside) {
-                // A process of another user. A file's lease tells of it all the same.
+                // A process of another user. A lease on a file detects it too.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied && is_device => {
                     return Err(unseen(&format!("process {number} belongs to another user; run as root")));
                 }
-                // Others have ended since.
+                // Other errors mean that the process has ended.
                 found => found.ok().flatten(),
             };
             seen += 1;
@@ -87,12 +87,13 @@ impl Target<'_> {
         Ok(kernel.map(|by| format!("is held open by {by}")))
     }
 
-    /// The first of the family that a process holds open, and how.
+    /// The first member of the family that a process holds open, and how.
     fn open_in(&self, process: &Path, aside: &str) -> std::io::Result<Option<(&Relative, &'static str)>> {
         for descriptor in std::fs::read_dir(process.join("fd"))? {
             let Ok(descriptor) = descriptor else { continue };
             let path = descriptor.path();
-            // Pipes, sockets and the like have no path. Asking only files spares a wait for servers that do not answer.
+            // Pipes, sockets and the like have no path. Checking only files avoids a wait for servers that do not
+            // answer.
             let leads_to_file = || std::fs::read_link(&path).is_ok_and(|link| link.is_absolute());
             if descriptor.file_name() == aside || !leads_to_file() {
                 continue;
@@ -109,20 +110,20 @@ impl Target<'_> {
         Ok(None)
     }
 
-    /// An exclusive open of a block device fails while it is mounted, in an array, in use as swap, or claimed
-    /// otherwise, in whichever container.
+    /// An exclusive open of a block device fails while the device is mounted, in an array, in use as swap, or otherwise
+    /// claimed, in any container.
     fn claimed_by_kernel(&self) -> bool {
         let opened = self.opened.reopen(OpenOptions::new().read(true), libc::O_EXCL | libc::O_NONBLOCK);
         opened.is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
     }
 
-    /// The kernel lends a file for writing only to the one process that has it open, or mapped. Where it does not lend
-    /// at all, to another than the owner for one, nothing is learnt.
+    /// The kernel grants a write lease on a file only if nobody else has it open or mapped. Any other refusal, for
+    /// example because we are not the owner, says nothing.
     fn open_elsewhere(&self) -> bool {
         const F_SETLEASE: libc::c_int = 1024;
         const F_SETSIG: libc::c_int = 10;
-        // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS wherever the server has
-        // not handed the file over.
+        // ext2 to ext4, XFS, btrfs, F2FS, tmpfs. Others refuse for reasons of their own: NFS if the server has not
+        // delegated the file.
         const LENDERS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
         let file = self.opened.file();
         let filesystem = rustix::fs::fstatfs(file).map_or(0, |facts| u64::try_from(facts.f_type).unwrap_or(0));
@@ -130,8 +131,8 @@ impl Target<'_> {
             return false;
         }
         let descriptor = file.as_fd().as_raw_fd();
-        // Whoever opens the file in the next moment breaks the lease, and the signal of that must not end us: SIGURG is
-        // ignored where nobody asks for it, SIGIO is not.
+        // If another process opens the file in the next moment, it breaks the lease, and that signal must not end us:
+        // SIGURG is ignored by default, SIGIO is not.
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
         unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) };
         // SAFETY: fcntl with an integer argument on a descriptor that lives until the end of this function.
@@ -145,7 +146,7 @@ impl Target<'_> {
     }
 }
 
-/// Refuses a namespace that shows a part of the machine's processes.
+/// Refuses a namespace that shows only a part of the machine's processes.
 fn refuse_part_of_processes(namespace: Option<&Path>) -> Result<(), &'static str> {
     match namespace {
         Some(namespace) if namespace == Path::new(ALL_PROCESSES) => Ok(()),
@@ -154,7 +155,7 @@ fn refuse_part_of_processes(namespace: Option<&Path>) -> Result<(), &'static str
     }
 }
 
-/// By the flags that /proc tells of a descriptor; one that has gone is open no more.
+/// True if the descriptor is open for writing, by its flags in /proc. False if it was closed meanwhile.
 fn is_open_to_write(information: &Path) -> bool {
     let text = std::fs::read_to_string(information).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -180,7 +181,7 @@ mod tests {
         let target = Target { opened: &opened, family: Family::of(&opened, &Sys::default()).unwrap() };
         let (while_open, by_name) = (target.open_elsewhere(), target.held());
         drop(written);
-        // This process's own descriptor is no reason to refuse: `held` finds it and asks no further.
+        // This process's own descriptor is no reason to refuse: `held` finds it and checks no further.
         assert_eq!(by_name, Ok(None));
         assert!(while_open, "an open file was lent");
         assert!(!target.open_elsewhere(), "a file that nobody holds was not lent");

@@ -1,16 +1,16 @@
-//! What stands between a run that writes and somebody's data.
+//! Protects existing data from a run that writes.
 //!
-//! Goes in: an open target, and the paths that were given a second time to say that their content is not wanted.
-//! Comes out: a [`Permit`], without which nothing is opened for writing, or the reason why not and its hint. It reads
-//! and changes nothing.
+//! Input: an open target, and the paths that the user has repeated to confirm that their content may be destroyed.
+//! Output: a [`Permit`], without which nothing is opened for writing, or a refusal with its reason and hint. It reads
+//! only and changes nothing.
 //!
-//! Refused whatever was said: what is in use (mounted, swap, part of an array or of a logical volume, behind a loop
-//! device, held open by another process), what carries a filesystem, a partition table or a database, and what lies
-//! among the files of a database or of the system. What Rigel made itself may be written. Everything else may be
-//! written if its path was given twice.
+//! Always refused: a target in use (mounted, swap, part of an array or of a logical volume, behind a loop device, held
+//! open by another process); a target with a filesystem, a partition table or a database; a file among the files of a
+//! database or of the system. Files made by Rigel may be written. Everything else may be written if the user gave its
+//! path twice.
 //!
-//! Everything is asked of the one descriptor that the target was opened by, and it is that file or device that is
-//! written later. What a path leads to in between does not matter.
+//! All checks use the one descriptor that the target was opened by, and exactly that file or device is written later.
+//! It does not matter if the path leads elsewhere meanwhile.
 
 mod contents;
 mod exported;
@@ -27,19 +27,19 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Extended attribute of the files Rigel makes. Its value is that of [`mark_of`].
+/// Extended attribute of the files that Rigel makes. Its value is that of [`mark_of`].
 const MARK: &str = "user.rigel.scratch";
 
-/// Leave to write to one file or device: to the one that was judged, which it keeps open. Only the guard makes it.
+/// Permission to write to one file or device. Holds the checked target open. Only the guard creates it.
 #[derive(Debug)]
 pub struct Permit {
     target: Opened,
-    /// Rigel made the file, and nobody has changed it since.
+    /// True if Rigel made the file and nobody has changed it since.
     is_ours: bool,
 }
 
 impl Permit {
-    /// Of a file that this process has just made and holds open since.
+    /// For a file that this process has just made and has held open since.
     pub(super) fn of_own(made: Opened) -> Self {
         Self { target: made, is_ours: true }
     }
@@ -53,7 +53,7 @@ impl Permit {
     }
 }
 
-/// Leave to write to `target`, whose content may be lost if `destroy` names it as well.
+/// Permits writing to `target`. Its content may be destroyed if `destroy` names it too.
 ///
 /// # Errors
 /// As [`judge`].
@@ -63,10 +63,10 @@ pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
     Ok(Permit { target, is_ours })
 }
 
-/// Answers whether `target` would be permitted now.
+/// Checks whether `target` would be permitted now.
 ///
 /// # Errors
-/// The target is in use, carries data that somebody may want, or was not named a second time.
+/// The target is in use, contains data that somebody may need, or was not repeated in `destroy`.
 pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     let family = Family::of(target, &Sys::default())?;
     let target = Target { opened: target, family };
@@ -86,8 +86,8 @@ pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Notes on a file that Rigel has made, or has just written to, that what is in it is Rigel's. A filesystem without
-/// extended attributes keeps no note; the file must then be named twice like any other.
+/// Marks a file that Rigel has made, or has just written to, as Rigel's. A filesystem without extended attributes
+/// stores no mark; then the user must name the file twice like any other.
 pub(super) fn mark(file: &File) {
     if let Ok(facts) = file.metadata() {
         let value = mark_of(&facts);
@@ -95,8 +95,8 @@ pub(super) fn mark(file: &File) {
     }
 }
 
-/// The mark of a file with these facts: it means nothing on a copy, and nothing any more once somebody has written to
-/// the file or cut it. The time of the last change of its attributes would say less: to mark a file changes it.
+/// The mark of a file with these facts. It becomes invalid on a copy, and when somebody writes to the file or truncates
+/// it. The ctime would not work: setting the mark changes it.
 fn mark_of(facts: &Metadata) -> String {
     format!("{} {} {}.{:09}", facts.ino(), facts.len(), facts.mtime(), facts.mtime_nsec())
 }
@@ -108,7 +108,7 @@ fn is_made_by_rigel(target: &Opened) -> Result<bool, Error> {
     Ok(target.kind() == FileKind::File && length.is_ok_and(|length| value[..length] == *expected.as_bytes()))
 }
 
-/// True if `named` leads to the very file or device that is open, and to a file by the same name.
+/// True if `named` leads to the open file or device; for a file, also under the same path.
 fn is_named(named: &Path, target: &Opened) -> bool {
     identity_and_place(named).is_some_and(|(identity, place)| {
         let is_place = || target.place().is_ok_and(|own| own == place);
@@ -116,7 +116,7 @@ fn is_named(named: &Path, target: &Opened) -> bool {
     })
 }
 
-/// A target while the guard looks at it.
+/// A target during the checks of the guard.
 struct Target<'a> {
     opened: &'a Opened,
     family: Family,
@@ -130,7 +130,7 @@ impl Target<'_> {
 
     fn refuse_mounted(&self) -> Result<(), Error> {
         for mount in checked_mounts().map_err(|why| blind(self.opened.path(), &why))? {
-            // By its number, or by its source where the filesystem makes up a number of its own.
+            // Match by number, or by the source if the filesystem invents its own number.
             let source = || Identity::at(&mount.source);
             let by_number = self.family.find(Identity::of_device(mount.device));
             let Some(relative) = by_number.or_else(|| self.family.find(source()?)) else { continue };
@@ -155,7 +155,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Part of an array, a logical volume, or anything else that stands on it.
+    /// Refuses a target that is part of an array, a logical volume, or anything else built on it.
     fn refuse_built_on(&self) -> Result<(), Error> {
         let built = self.family.members.iter().find_map(|relative| Some((relative, relative.built_on.as_ref()?)));
         let Some((upper, lower)) = built else { return Ok(()) };
@@ -221,13 +221,13 @@ impl Target<'_> {
         objection.map_or(Ok(()), |(found, hint)| Err(self.refusal(found, hint)))
     }
 
-    /// A loop device is no more free than the files below it.
+    /// Refuses a loop device if the files below it are refused.
     fn refuse_below(&self) -> Result<(), Error> {
         for (path, identity) in &self.family.files {
             let shown = path.display();
             let file = match Opened::open(path) {
                 Ok(file) if file.identity() == *identity => file,
-                // Nobody finds a file that has no name any more.
+                // Nobody can find a deleted file any more.
                 _ if path.to_string_lossy().ends_with(" (deleted)") => continue,
                 _ => {
                     let why = format!("the file that it stands on is not to be found as '{shown}'");
@@ -235,7 +235,7 @@ impl Target<'_> {
                 }
             };
             let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
-            // The table of partitions does not stand in the partition.
+            // A partition does not contain the partition table.
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
                 return Err(self.refusal(format!("stands on '{shown}', which carries {found}"), "name another device"));
             }
@@ -260,7 +260,7 @@ impl Target<'_> {
     }
 }
 
-/// The refusal where a question cannot be answered: what cannot be seen may be there.
+/// The refusal if a check is not possible: anything that cannot be seen may be there.
 fn blind(path: &Path, why: &str) -> Error {
     Error::usage(
         format!("refused to write to '{}': {why}", path.display()),
@@ -276,7 +276,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-/// What is mounted; an empty list is none, because something is mounted always.
+/// All mounts. An empty list is an error, because something is always mounted.
 fn checked_mounts() -> Result<Vec<Mount>, String> {
     match mounts() {
         Ok(mounts) if !mounts.is_empty() => Ok(mounts),
@@ -285,7 +285,7 @@ fn checked_mounts() -> Result<Vec<Mount>, String> {
     }
 }
 
-/// The paths in the text of /proc/swaps, whose first line is a heading.
+/// The paths in the text of /proc/swaps, after its header line.
 fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     let mut lines = text.split(|byte| *byte == b'\n');
     if !lines.next().is_some_and(|heading| heading.starts_with(b"Filename")) {
@@ -296,7 +296,7 @@ fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     Ok(lines.filter_map(first).collect())
 }
 
-/// The path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -318,7 +318,7 @@ mod tests {
         let text = b"Filename\t\tType\n/dev/sda2  partition 1 0 -2\n/a\\040b file 1 0 -3\n";
         assert_eq!(swaps(text), Ok(vec!["/dev/sda2".into(), "/a b".into()]));
         assert_eq!(swaps(b"Filename\tType\n"), Ok(Vec::new()));
-        // As where a container hides the file behind /dev/null, or /proc is not mounted.
+        // As if a container hides the file behind /dev/null, or /proc is not mounted.
         assert!(swaps(b"").is_err());
     }
 }

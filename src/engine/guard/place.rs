@@ -1,7 +1,7 @@
-//! Where a file lies, by every path that shows it: among the files of a database, or of the system.
+//! Checks whether a file is among the files of a database or of the system, by every path that shows it.
 //!
-//! Goes in: an open file. Comes out: a refusal that names the directory. A file that lies there belongs there, whatever
-//! is in it.
+//! Input: an open file. Output: a refusal that names the directory. A file in such a directory belongs to it, whatever
+//! its content.
 
 use super::blind;
 use crate::engine::mounts::{Mount, mount_of};
@@ -11,9 +11,9 @@ use rustix::fs::{AtFlags, StatxFlags};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with the place of a file, after "it", and its hint.
+/// The objection to the location of a file, to follow "it", and its hint.
 pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(String, &'static str)>, Error> {
-    // Nobody keeps a file to measure on there, and the kernel's own files act on what is written to them.
+    // Nobody keeps a file to measure there, and writing to the kernel's own files has effects.
     const SYSTEM: [&str; 10] = ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
     for place in places(file)? {
         if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
@@ -41,8 +41,8 @@ pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(St
     Ok(None)
 }
 
-/// Every path by which this process can see the file: where it was opened, and where else its filesystem, or the part
-/// of it that holds the file, is mounted.
+/// Every path by which this process can see the file: where it was opened, and all other mounts of its filesystem or of
+/// the part that contains the file.
 fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
     let place = file.place()?;
     let mounts = super::checked_mounts().map_err(|why| blind(file.path(), &why))?;
@@ -54,7 +54,7 @@ fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
     Ok(places)
 }
 
-/// Where else the file at `place`, seen through the mount `own`, is seen.
+/// The other paths of the file at `place`, which is seen through the mount `own`.
 fn elsewhere(place: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PathBuf> {
     let Ok(below) = place.strip_prefix(&own.point) else { return Vec::new() };
     let inside = own.root.join(below);
@@ -62,9 +62,9 @@ fn elsewhere(place: &Path, own: &Mount, mounts: &[Mount]) -> Vec<PathBuf> {
     others.filter_map(|mount| Some(mount.point.join(inside.strip_prefix(&mount.root).ok()?))).collect()
 }
 
-/// Whose data directory this is, by the files that lie in it or by its name.
+/// The database that owns this data directory, by its files or by its name.
 fn database_in(directory: &Path) -> Option<&'static str> {
-    /// All of these names together tell.
+    /// A directory matches if it has all of these names.
     const MARKS: &[(&[&str], &str)] = &[
         (&["PG_VERSION"], "a PostgreSQL data directory"),
         (&["ibdata1"], "a MySQL or MariaDB data directory"),
@@ -82,7 +82,7 @@ fn database_in(directory: &Path) -> Option<&'static str> {
     MARKS.iter().find(|(names, _)| names.iter().all(there)).map(|(_, database)| *database)
 }
 
-/// `PG_15_202209061` and `PG_9.6_201608131`: the version of `PostgreSQL` and that of its catalogue, which is a date.
+/// Matches `PG_15_202209061` and `PG_9.6_201608131`: the version of `PostgreSQL` and of its catalogue, which is a date.
 fn is_tablespace(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let versions = name.strip_prefix("PG_").and_then(|rest| rest.split_once('_'));

@@ -1,7 +1,7 @@
-//! How a database is reached: its URL, who asks, and how the connection is protected.
+//! Access to a database: its URL, the user, and the protection of the connection.
 //!
-//! Goes in: URLs, the environment's words for passwords and certificates. Comes out: an [`Access`], which never shows a
-//! password: not in a URL, nor in a debug print, nor in the journal.
+//! Input: URLs, and environment variables for passwords and certificates. Output: an [`Access`]. It never shows a
+//! password: not in a URL, in debug output, or in the journal.
 
 use crate::files;
 use crate::model::{Dbms, Error, Finding};
@@ -10,18 +10,18 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// A password. It prints as stars.
+/// A password. It is displayed as stars.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` from being printed.
+    /// Wraps `text` so that it is not displayed.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The password itself, for the connection alone.
+    /// The password itself, only for the connection.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }
@@ -33,41 +33,41 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is known of a certificate, and what is wanted of it. The names and meanings are those of libpq's `sslmode`.
+/// Protection of a connection: encryption and certificate checks. Names and meanings are those of libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
-    /// Never.
+    /// No TLS.
     Disable,
-    /// If the server has it; any certificate.
+    /// TLS if the server supports it; any certificate.
     Prefer,
-    /// Always; any certificate.
+    /// Always TLS; any certificate.
     Require,
-    /// Always, with a certificate of a known authority.
+    /// Always TLS; the certificate must be from a known authority.
     VerifyCa,
-    /// Likewise, and made out to the host's name.
+    /// Like `VerifyCa`, and the certificate must match the host's name.
     VerifyFull,
 }
 
-/// One server's address. It holds no password.
+/// Address of one server, without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The database management system.
     pub dbms: Dbms,
-    /// Who asks.
+    /// The user.
     pub user: String,
-    /// A host's name or address; of a socket its directory (`PostgreSQL`) or path (`MySQL`), which begins with a slash.
+    /// Host name or address; for a socket its directory (`PostgreSQL`) or path (`MySQL`), with a leading slash.
     pub host: String,
     /// TCP port, or the number in the socket's name.
     pub port: u16,
     /// The database.
     pub database: String,
-    /// How the connection is protected.
+    /// Protection of the connection.
     pub tls: Tls,
-    /// Certificates of the authorities that are trusted; none = the system's.
+    /// File with certificates of trusted authorities; `None` = the system's.
     pub authorities: Option<PathBuf>,
 }
 
-/// What may stand in the query of a URL.
+/// Keys allowed in the query of a URL.
 const KEYS: [&str; 9] = ["host", "port", "user", "dbname", "socket", "sslmode", "ssl-mode", "sslrootcert", "ssl-ca"];
 
 const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and the password in PGPASSWORD or \
@@ -80,20 +80,20 @@ impl Address {
         dbms_of(text).is_some()
     }
 
-    /// Reads a URL. `environment` answers for variables such as `PGUSER`.
+    /// Parses a URL. `environment` returns variables such as `PGUSER`.
     ///
     /// # Errors
-    /// It is no such URL, or holds a password, which every user of the machine could then read.
+    /// It is not such a URL, or contains a password, which every user of the machine could then read.
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let known = dbms_of(url);
         let (dbms, rest) =
             known.ok_or_else(|| Error::usage(format!("'{}' is no database's URL", shown(url)), USAGE))?;
-        // Nothing of the text is repeated in an error: whatever stands in a wrong place may be a part of a password.
+        // Errors do not repeat the text: a misplaced part may belong to a password.
         let host =
             if may_hold_password(url) { "" } else { rest.split([':', '/', '?', '#']).next().unwrap_or_default() };
         let named = if host.is_empty() { shown(url) } else { format!("{}://{host}", dbms.name()).into() };
         let wrong = |what: &str| Error::usage(format!("the URL '{named}' {what}"), USAGE);
-        // The last one: a password may hold an `@`, and what a URL's other parts begin with.
+        // Use the last `@`: a password may contain an `@`, and characters that start other parts of a URL.
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -184,7 +184,7 @@ impl Address {
             "sslrootcert" | "ssl-ca" => {
                 self.authorities = (value != "system").then(|| PathBuf::from(value));
                 if value == "system" {
-                    // As libpq has it: who trusts every authority there is must at least ask for the name.
+                    // As in libpq: a client that trusts all public authorities must at least check the name.
                     self.tls = Tls::VerifyFull;
                 }
             }
@@ -193,13 +193,13 @@ impl Address {
         Ok(())
     }
 
-    /// True if the server is reached by a socket of this machine.
+    /// True if the server is reached through a local socket.
     #[must_use]
     pub fn is_socket(&self) -> bool {
         self.host.starts_with('/')
     }
 
-    /// True if what is sent to the server stays on this machine: a socket, or a loopback address.
+    /// True if the connection stays on this machine: a socket, or a loopback address.
     #[must_use]
     pub fn is_local(&self) -> bool {
         let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
@@ -215,17 +215,17 @@ fn default_port(dbms: Dbms) -> u16 {
 }
 
 fn is_ipv6(host: &str) -> bool {
-    // After a % stands the interface of a link-local address.
+    // The interface of a link-local address follows a %.
     host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
-/// True if `text` begins as a URL does: `scheme://`.
+/// True if `text` begins like a URL: `scheme://`.
 #[must_use]
 pub fn has_scheme(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(is_of_scheme))
 }
 
-/// True if `text` has a URL in which there may be a password, whatever its scheme and however it is written.
+/// True if `text` contains a URL that may contain a password, with any scheme and in any form.
 #[must_use]
 pub fn may_hold_password(text: &str) -> bool {
     let url = text.split_once("://");
@@ -233,8 +233,8 @@ pub fn may_hold_password(text: &str) -> bool {
     url.is_some_and(|(_, rest)| signs.iter().any(|sign| rest.to_ascii_lowercase().contains(sign)))
 }
 
-/// `text` as an error may repeat it: of a URL in which there may be a password, the scheme, and the host where it is
-/// plain which part that is.
+/// `text` as errors may show it. If a URL may contain a password, only its scheme is shown, and its host if that part
+/// is unambiguous.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     let Some((scheme, rest)) = text.split_once("://").filter(|_| may_hold_password(text)) else {
@@ -242,7 +242,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     };
     let scheme = scheme.rsplit(|character: char| !u8::try_from(character).is_ok_and(is_of_scheme)).next();
     let (user, place) = rest.split_once('@').unwrap_or((rest, ""));
-    // Without the port: what stands there may be a password in the wrong place.
+    // Without the port: it may be a misplaced password.
     let host = place.split([':', '/', '?', '#']).next().unwrap_or_default();
     let is_plain = !user.contains(['/', '?', '#']) && !place.contains('@') && !host.starts_with('[');
     Cow::Owned(format!("{}://{}", scheme.unwrap_or_default(), if is_plain && !host.is_empty() { host } else { "…" }))
@@ -266,7 +266,7 @@ fn dbms_of(url: &str) -> Option<(Dbms, &str)> {
 }
 
 impl fmt::Display for Address {
-    /// A URL that is read back as the same address.
+    /// Writes a URL that parses to the same address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}@", self.dbms.name(), encode(&self.user))?;
         if self.host.contains(':') {
@@ -294,7 +294,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// `%2F` and the like made characters.
+/// Decodes `%2F` and the like.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -309,28 +309,28 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Characters that mean something in a URL made `%2F` and the like.
+/// Encodes characters with a meaning in URLs as `%2F` and the like.
 fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// The servers of a run, and who asks.
+/// The servers of a run and their credentials.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// One as good as the other; at least one.
+    /// At least one server; all are equivalent.
     pub servers: Vec<Address>,
-    /// Of all of them.
+    /// Password for all servers.
     pub password: Option<Secret>,
-    /// The name under which the sessions of this run are seen on the server.
+    /// Name of this run's sessions on the server.
     pub application: String,
 }
 
 impl Access {
-    /// Reads URLs, which must all be of one kind of database.
+    /// Parses URLs, which must all be of one kind of database.
     ///
     /// # Errors
-    /// One is no URL of a database, or holds a password, or they differ.
+    /// One is not a URL of a database, or contains a password, or they are of different kinds.
     pub fn parse<'a>(
         urls: impl IntoIterator<Item = &'a str>,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -344,26 +344,26 @@ impl Access {
                 "measure them one after the other, and compare the runs",
             ));
         }
-        // Its own number, so that two runs on one server are told apart.
-        // Processes in containers share small numbers; the time tells them apart.
+        // A unique name, so that two runs on one server can be distinguished. Processes in different containers may
+        // have the same PID, so the name includes the time.
         let application = format!("rigel-{}-{:x}", std::process::id(), crate::clock::fresh_seed() & 0xFFFF_FFFF);
         Ok(Self { servers, password: None, application })
     }
 
-    /// What the servers are.
+    /// The kind of database of the servers.
     #[must_use]
     pub fn dbms(&self) -> Dbms {
         self.servers[0].dbms
     }
 
-    /// How the connection to `address` is protected. Where a password goes out of this machine, it is not left to the
-    /// server whether there is TLS: one that wants to read it would say that it has none.
+    /// Protection of the connection to `address`. If a password leaves this machine, TLS is required: otherwise an
+    /// attacker could claim that the server has no TLS, and read the password.
     pub(super) fn tls(&self, address: &Address) -> Tls {
         let goes_out = self.password.is_some() && !address.is_local();
         if goes_out && address.tls == Tls::Prefer { Tls::Require } else { address.tls }
     }
 
-    /// A password that goes out of this machine without TLS, because the user said so.
+    /// Warns if a password leaves this machine without TLS because the user requested so.
     pub(super) fn clear_text_warning(&self) -> Option<Finding> {
         self.password.as_ref()?;
         let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
@@ -380,8 +380,8 @@ impl Access {
     }
 }
 
-/// The password that `~/.pgpass` (or the file named by `PGPASSFILE`) has for `address`. As libpq does, a file that
-/// others may read is left alone: the second value then says so.
+/// The password for `address` from `~/.pgpass` (or the file in `PGPASSFILE`). As in libpq, a file that others may read
+/// is ignored: then the second value says so.
 #[must_use]
 pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<String>) {
     use std::os::unix::fs::PermissionsExt;
@@ -394,8 +394,8 @@ pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<St
     (text.lines().find_map(|line| password_in(line, address)).map(Secret::new), None)
 }
 
-/// The password in a line `host:port:database:user:password` that fits `address`; `*` fits all, a backslash makes the
-/// next character plain.
+/// The password in a line `host:port:database:user:password` that matches `address`. `*` matches everything, and a
+/// backslash escapes the next character.
 fn password_in(line: &str, address: &Address) -> Option<String> {
     if line.starts_with('#') {
         return None;

@@ -1,7 +1,7 @@
-//! Loading in chunks, by several connections at once: what both databases have in common.
+//! Parallel loading in chunks over several connections, shared by both kinds of database.
 //!
-//! Goes in: tables, and which chunks of them are there. Comes out: every missing chunk in the hands of one connection,
-//! once. A load that was cut short is gone on with, because a chunk is loaded and noted in one transaction.
+//! Input: tables, and the list of their loaded chunks. Output: every missing chunk is loaded once by one connection. An
+//! interrupted load can resume, because each chunk is loaded and recorded in one transaction.
 
 use super::{LoadEvent, LoadListen, in_words};
 use crate::engine::sql::access::Address;
@@ -10,28 +10,28 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a manifest says of its maker; another maker's tables are left alone.
+/// Maker in a manifest; tables of another maker are left alone.
 pub(super) const MAKER: &str = "rigel sql load";
 
-/// Which key lies in which place: the same in every load, so that one cut short is gone on with.
+/// Seed of the mapping from position to key: the same in every load, so that an interrupted load can resume.
 pub(super) const ORDER: u64 = 0x5249_4745_4c31;
 
-/// Rows below which an estimate of the order of keys says nothing.
+/// Minimum number of rows for a meaningful correlation.
 const ORDERED_ROWS_MIN: u64 = 1000;
 
-/// Correlation of key and place above which keys are not shuffled.
+/// Maximum correlation of key and position for shuffled keys.
 const CORRELATION_MAX: f64 = 0.1;
 
-/// Rows of one table that are loaded together.
+/// Rows of one table that are loaded in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// The table's name.
     pub(super) table: String,
-    /// Its first place.
+    /// Its first position.
     pub(super) first: u64,
-    /// The place after its last.
+    /// The position after its last.
     pub(super) end: u64,
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub(super) of: u64,
 }
 
@@ -41,8 +41,8 @@ impl Chunk {
     }
 }
 
-/// The chunks of `tables`, each of so many `rows`, that are not `there`. `names` are those of the tables that are read
-/// by key, and of those that are scanned.
+/// The chunks of `tables`, with `rows` rows each, that are not in `there`. `names` are the names of the tables for
+/// reads by key, and of the tables for scans.
 pub(super) fn missing(
     tables: Tables,
     rows: u64,
@@ -59,23 +59,23 @@ pub(super) fn missing(
     all.filter(|chunk| !there.contains(&(chunk.table.clone(), chunk.first))).collect()
 }
 
-/// Chunks on their way into the tables.
+/// A load in progress.
 pub(super) struct Loading<'a> {
     chunks: &'a [Chunk],
-    /// The next one that nobody has taken.
+    /// Index of the next chunk to load.
     next: AtomicUsize,
-    /// Rows that are there.
+    /// Rows loaded so far, including earlier loads.
     done: AtomicU64,
-    /// Rows that were there before.
+    /// Rows loaded by earlier loads.
     pub(super) rows_before: u64,
-    /// Rows in all.
+    /// Total rows.
     pub(super) rows: u64,
     stop: &'a AtomicBool,
     listen: &'a LoadListen<'a>,
 }
 
 impl<'a> Loading<'a> {
-    /// The missing `chunks` of `tables`.
+    /// Prepares the missing `chunks` of `tables`.
     pub(super) fn new(tables: Tables, chunks: &'a [Chunk], stop: &'a AtomicBool, listen: &'a LoadListen<'a>) -> Self {
         let rows = u64::from(tables.schemas) * (tables.scale + tables.scan_blocks);
         let rows_before = rows - chunks.iter().map(Chunk::rows).sum::<u64>();
@@ -83,10 +83,10 @@ impl<'a> Loading<'a> {
         Self { chunks, next: AtomicUsize::new(0), done, rows_before, rows, stop, listen }
     }
 
-    /// Loads by `degree` connections. The first that fails ends them all, each after its chunk.
+    /// Loads over `degree` connections. After the first failure each connection stops at the end of its chunk.
     ///
     /// # Errors
-    /// What a connection said; or the load was stopped.
+    /// The error of a connection; or the load was stopped.
     pub(super) fn run<C>(
         &self,
         degree: u32,
@@ -128,7 +128,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// Calls `work` for the number of every table, by as many connections at a time as `degree`.
+/// Calls `work` for each table number, over up to `degree` connections in parallel.
 pub(super) fn each_table<C>(
     tables: Tables,
     degree: u32,
@@ -154,7 +154,7 @@ pub(super) fn each_table<C>(
     })
 }
 
-/// Refuses to load `wanted` where other tables are.
+/// Refuses to load `wanted` if different tables exist.
 pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) -> Result<(), Error> {
     if found == wanted {
         return Ok(());
@@ -165,8 +165,8 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
     ))
 }
 
-/// The greater of `worst` and this table's correlation of key and place, which must be small. Of a few rows it says
-/// nothing.
+/// Refuses a table whose correlation of key and position is too high. Returns the worse of it and `worst`. Ignores
+/// tables of few rows, where it is meaningless.
 pub(super) fn refuse_ordered(
     address: &Address,
     name: &str,

@@ -1,8 +1,7 @@
-//! Databases as targets: tables of one row a block, made, found, worked on and removed by their own SQL.
+//! Databases as targets: tables with one row per block, which SQL creates, finds, reads, updates and removes.
 //!
-//! Goes in: an [`Access`] and what is to be done. Comes out: tables, an [`Engine`] on them, and what the
-//! server itself counted. Nothing is dropped or altered that was not made here: a manifest in the database says what
-//! was.
+//! Input: an [`Access`] and a request. Output: tables, an [`Engine`] on them, and the server's own counters. Only
+//! objects that were made here are dropped or altered: a manifest in the database lists them.
 
 pub mod access;
 mod chunks;
@@ -23,12 +22,12 @@ use crate::workload::rng::Rng;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Where all that is ours stands in a database.
+/// Schema (or table prefix) of all our objects in a database.
 pub const SCHEMA: &str = "rigel";
 
 const PASSWORD_CURE: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
 
-/// What is wrong and what to do where a password was to be sent, and the server has no TLS.
+/// Problem and hint if a password would be sent to a server without TLS.
 fn no_tls() -> (String, String) {
     (
         "offers no TLS, and the password would be sent for all on the way to read".into(),
@@ -36,89 +35,89 @@ fn no_tls() -> (String, String) {
     )
 }
 
-/// The name of table `number`, from 0, that is read by key.
+/// Name of table `number`, from 0, for reads by key.
 fn blocks_table(number: usize) -> String {
     format!("blocks_{}", number + 1)
 }
 
-/// The name of table `number`, from 0, that is scanned.
+/// Name of table `number`, from 0, for scans.
 fn scan_table(number: usize) -> String {
     format!("scan_{}", number + 1)
 }
 
-/// So many random characters, of 64: letters, digits, a dot and an underscore.
+/// Random characters from a set of 64: letters, digits, a dot and an underscore.
 fn random_text(rng: &mut Rng, characters: usize) -> impl Iterator<Item = u8> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._";
     let mut bits = 0;
     (0..characters).map(move |number| {
-        // Ten characters of six bits are in 64.
+        // 64 bits contain ten characters of six bits.
         bits = if number % 10 == 0 { rng.bits() } else { bits >> 6 };
         ALPHABET[(bits & 63) as usize]
     })
 }
 
-/// What looks on while a server is measured, from outside its sessions: what it counted, and what they waited for.
+/// Observes a server during a measurement, outside its sessions: its counters, and the waits of the sessions.
 pub trait Witness: Sync {
-    /// A point begins: what was seen waiting before does not count.
+    /// Begins a point: discards the waits seen before.
     fn begin(&self);
 
-    /// Looks once at what the sessions wait for. Takes a millisecond or so.
+    /// Samples the current waits of the sessions. Takes about a millisecond.
     fn look(&self);
 
-    /// The server's counters; none if it does not answer.
+    /// The server's counters; `None` if it does not answer.
     fn counters(&self) -> Option<ServerSample>;
 
-    /// Waits, a few seconds at most, until the counters hold all that sessions now closed have done.
+    /// Waits until the counters include all work of sessions that are now closed, a few seconds at most.
     fn settle(&self);
 
-    /// The first process of each server that runs on this machine.
+    /// The first process of each server, if all servers run on this machine.
     fn processes(&self) -> Vec<u32>;
 }
 
-/// What tables are to be made, and how.
+/// Request to load tables.
 #[derive(Debug, Clone)]
 pub struct LoadRequest {
-    /// The tables.
+    /// The tables to make.
     pub tables: Tables,
-    /// Connections that load at the same time.
+    /// Number of connections that load in parallel.
     pub degree: u32,
-    /// The tablespace in which they are made; none = the database's.
+    /// The tablespace to create them in; `None` = the database's default.
     pub tablespace: Option<String>,
 }
 
-/// What happens while tables are made.
+/// Progress of making tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadEvent {
-    /// Rows are there, of so many in all.
+    /// Rows were loaded.
     Rows {
-        /// So far.
+        /// Rows loaded so far.
         done: u64,
-        /// In all.
+        /// Rows in total.
         of: u64,
     },
-    /// The indexes are made.
+    /// The indexes are being created.
     Indexing,
-    /// Rows, blocks and order are checked.
+    /// Rows, blocks and order are being verified.
     Verifying,
 }
 
-/// Hears how far making the tables is, from whichever thread.
+/// Receives the progress of making tables, from any thread.
 pub type LoadListen<'a> = dyn Fn(LoadEvent) + Sync + 'a;
 
-/// What became of a request for tables.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// Rows that were there before, from an earlier load.
+    /// Rows that an earlier load had loaded.
     pub rows_before: u64,
-    /// Rows in all.
+    /// Total rows.
     pub rows: u64,
-    /// Blocks that hold them.
+    /// Blocks that contain them.
     pub blocks: u64,
-    /// Correlation of key and place; near 0 where neighbouring keys lie far apart.
+    /// Correlation of key and position; near 0 if neighbouring keys are far apart.
     pub correlation: f64,
 }
 
-/// The tables that a database has from us; none if there are none, or they are not wholly loaded.
+/// The tables that Rigel has loaded into a database; `None` if there are none or they are incomplete.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -130,11 +129,10 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
     }
 }
 
-/// The files of the tables that are read by key, on this machine, in the order of their blocks. All that was written to
-/// the tables is in them then.
+/// The local files of the tables for reads by key, in block order. The server first writes all data to them.
 ///
 /// # Errors
-/// The server cannot be reached, does not run on this machine, or its files cannot be told.
+/// The server cannot be reached, does not run on this machine, or its files cannot be found.
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
@@ -145,14 +143,14 @@ pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
-/// True if a server wants a password, and none is known.
+/// True if a server requires a password and none is known.
 ///
 /// # Errors
 /// A server cannot be reached for another reason.
 pub fn wants_password(access: &Access) -> Result<bool, Error> {
     let tried = match access.dbms() {
         Dbms::Postgres => postgres::connect(access, &access.servers[0]).map(drop),
-        // The database may still have to be made.
+        // The database may not exist yet.
         Dbms::Mysql => mysql::connect_outside(access, &access.servers[0]).map(drop),
     };
     match tried {
@@ -161,12 +159,11 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
     }
 }
 
-/// Makes tables on every server of `access`, or goes on with a load that was cut short. A second load of what is there
-/// does nothing.
+/// Makes tables on every server of `access`, or resumes an interrupted load. Does nothing if the tables are complete.
 ///
 /// # Errors
-/// A server cannot be reached or refuses, has other tables of ours or somebody else's things under our name; or `stop`
-/// was set. What was loaded so far stays and is gone on with next time.
+/// A server cannot be reached or refuses, has different tables of ours or somebody else's objects under our names; or
+/// `stop` was set. Rows loaded so far stay, and the next call resumes.
 pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &LoadListen) -> Result<Loaded, Error> {
     let load_one = match access.dbms() {
         Dbms::Postgres => postgres_load::load,
@@ -179,7 +176,7 @@ pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &
     Ok(loaded.expect("there is at least one server"))
 }
 
-/// Removes what [`load`] made, and nothing else. Answers what was removed, by name.
+/// Removes everything that [`load`] made, and nothing else. Returns the names of removed objects.
 ///
 /// # Errors
 /// A server cannot be reached or refuses.
@@ -190,13 +187,13 @@ pub fn remove(access: &Access) -> Result<Vec<String>, Error> {
     }
 }
 
-/// An engine, what its server is, and what is doubtful about it.
+/// An engine, facts about its server, and warnings about it.
 pub type Opened = (Box<dyn Engine>, ServerFacts, Vec<Finding>);
 
-/// The engine for `work`, what the server is, and what is doubtful about it.
+/// Opens the engine for `work`. Also returns facts about the server, and warnings about it.
 ///
 /// # Errors
-/// A server cannot be reached, or does not have the tables that `work` is for.
+/// A server cannot be reached, or does not have the tables for `work`.
 pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> Result<Opened, Error> {
     let in_clear = access.clear_text_warning();
     let (engine, facts, mut findings): Opened = match access.dbms() {
@@ -213,15 +210,15 @@ pub fn open(access: Access, work: SqlWork, statement_timeout: Option<Nanos>) -> 
     Ok((engine, facts, findings))
 }
 
-/// Which of so many servers session `number` goes to. They take them in turn, and once every table had its sessions,
-/// one further: sessions take the tables in turn as well, and each table is to be visited on each server.
+/// The server for session `number`. Sessions take the servers in turn, and also the tables in turn. So the turn shifts
+/// by one server after each full cycle, and each table is visited on each server.
 fn server_of(number: usize, tables: Tables, servers: usize) -> usize {
     let tables = tables.schemas.max(1) as usize;
     let together = (1..=servers).map(|times| tables * times).find(|all| all.is_multiple_of(servers));
     (number + number / together.unwrap_or(1)) % servers
 }
 
-/// Refuses tables other than those that are wanted.
+/// Refuses tables other than the wanted ones.
 fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables) -> Result<(), Error> {
     match found {
         Some(found) if found == wanted => Ok(()),
@@ -240,8 +237,8 @@ fn in_words(tables: Tables) -> String {
     format!("{} tables of {} rows and {} rows to scan", tables.schemas, tables.scale, tables.scan_blocks)
 }
 
-/// The processes of all servers, each once; none if some server's are not on this machine: counters of a part would be
-/// held against those of all.
+/// The processes of all servers, without duplicates. Empty if any server is not on this machine: counters of some
+/// servers cannot be compared with the total.
 fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
     let mut processes = processes.collect::<Option<Vec<u32>>>().unwrap_or_default();
     processes.sort_unstable();
@@ -249,7 +246,7 @@ fn all_or_none(processes: impl Iterator<Item = Option<u32>>) -> Vec<u32> {
     processes
 }
 
-/// The tables fit into the server's own cache, which it calls by `name`, or nearly so.
+/// Warns if the tables (nearly) fit into the server's own cache, which it calls `name`.
 fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     let (tables, cache) = (facts.tables?.bytes(), facts.buffer_cache);
     (tables.0 < cache.0 * 2).then(|| {
@@ -261,13 +258,13 @@ fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     })
 }
 
-/// The counters of all servers together; none if one of them does not answer.
+/// Sum of the counters of all servers; `None` if one of them does not answer.
 fn sum_of_all(mut samples: impl Iterator<Item = Option<ServerSample>>) -> Option<ServerSample> {
     let first = samples.next()??;
     samples.try_fold(first, |sum, next| Some(sum_of(sum, &next?)))
 }
 
-/// The counters of two servers together; none where one of them does not tell.
+/// Sum of the counters of two servers; a counter that one of them does not report is `None`.
 fn sum_of(mut sum: ServerSample, other: &ServerSample) -> ServerSample {
     let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
     sum.visited = add(sum.visited, other.visited);

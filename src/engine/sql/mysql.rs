@@ -1,8 +1,8 @@
 //! `MariaDB` and `MySQL` with `InnoDB` as an engine: a session is a connection, an operation a prepared statement.
 //!
-//! Goes in: operations whose position is a row counted over all tables. Comes out: whether the statement touched
-//! exactly the rows that it was made to. The plan is a range of the index on the key, one page after the other:
-//! multi-range read would sort first, which is another workload.
+//! Input: operations whose position is a row number over all tables. Output: whether the statement touched exactly the
+//! requested rows. The plan is an index range that reads one page after another. Multi-range read would sort first,
+//! which is a different workload.
 
 use super::access::{Access, Address, Tls};
 use super::mysql_watch::Monitor;
@@ -22,47 +22,47 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Columns of a row beside its key.
+/// Columns of a row besides its key.
 pub(super) const COLUMNS: usize = 19;
 
-/// The index on the key of a table that is read by it.
+/// The index on the key of a table for reads by key.
 pub(super) const INDEX: &str = "id";
 
-/// What every session has: one transaction a statement, seen as `PostgreSQL` and Oracle have it, one page after the
-/// other. Index conditions are judged on the index: otherwise the row after the last one is read too, which is one page
-/// more of every statement.
+/// Settings of every session: one transaction per statement, visibility as in `PostgreSQL` and Oracle, one page after
+/// another. Conditions are checked on the index: otherwise the row after the last one is read too, which costs one more
+/// page per statement.
 const SETTINGS: [&str; 4] = [
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION optimizer_switch = 'mrr=off,index_condition_pushdown=on'",
-    // A load must not wait for another one's lock on a table that both find empty.
+    // A load must not wait for another load's lock on a table that both find empty.
     "SET SESSION unique_checks = 1, foreign_key_checks = 1",
 ];
 
-/// How long a server may take to answer a connection, and to answer at all once data is under way.
+/// Timeout for a connection attempt, and for any reply once data was sent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The server's number for a database that is not there.
+/// The server's error code for a missing database.
 pub(super) const NO_SUCH_DATABASE: u16 = 1049;
 
-/// The server's number for a table that is not there.
+/// The server's error code for a missing table.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
 
-/// The name of table `number`, from 0, that is read by key.
+/// Name of table `number`, from 0, for reads by key.
 pub(super) fn blocks_table(number: usize) -> String {
     format!("{}_{}", super::SCHEMA, super::blocks_table(number))
 }
 
-/// The name of table `number`, from 0, that is scanned.
+/// Name of table `number`, from 0, for scans.
 pub(super) fn scan_table(number: usize) -> String {
     format!("{}_{}", super::SCHEMA, super::scan_table(number))
 }
 
-/// Characters of a column, in pages of so many bytes.
+/// Characters per column, for pages of `page` bytes.
 ///
-/// Two rows always fit into a page, because `InnoDB` allows none that is longer than half of one. So rows are almost as
-/// long as is allowed, and a short one stands between each two: those three fit into no page. Of a page 132 bytes are
-/// the server's own, of a row at most 75; 65 more are left so that no version finds a row too long.
+/// Two rows always fit into a page, because `InnoDB` allows no row longer than half a page. So rows are almost as long
+/// as allowed, and a short one is between each two: these three do not fit into one page. The server itself uses 132
+/// bytes of a page and at most 75 of a row; 65 more are left free so that no version finds a row too long.
 pub(super) fn column_chars(page: u32) -> usize {
     ((page as usize - 132) / 2 - 140) / COLUMNS
 }
@@ -75,7 +75,7 @@ pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error>
     try_connect(access, address, Some(&address.database)).map_err(|error| not_connected(access, address, &error))
 }
 
-/// Connects to `address`, without a database: it may not be there yet.
+/// Connects to `address` without a database, which may not exist yet.
 ///
 /// # Errors
 /// As [`connect`].
@@ -83,7 +83,7 @@ pub(super) fn connect_outside(access: &Access, address: &Address) -> Result<Conn
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }
 
-/// Connects, with the server's own words for what goes wrong.
+/// Connects, and returns the server's own error.
 pub(super) fn try_connect(access: &Access, address: &Address, database: Option<&str>) -> Result<Conn, mysql::Error> {
     let options = options(access, address, database);
     let secured = options.clone().ssl_opts(tls(address));
@@ -94,7 +94,7 @@ pub(super) fn try_connect(access: &Access, address: &Address, database: Option<&
     for setting in SETTINGS {
         connection.query_drop(setting)?;
     }
-    // Only old servers have such a cache; where it is on, it would answer instead of the pages.
+    // Only old servers have a query cache. If it is on, it would answer instead of the pages.
     let _ = connection.query_drop("SET SESSION query_cache_type = OFF");
     Ok(connection)
 }
@@ -111,9 +111,9 @@ fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBu
         .tcp_connect_timeout(Some(PATIENCE))
         .tcp_user_timeout_ms(Some(patience))
         .tcp_keepalive_time_ms(Some(patience))
-        // Statements are kept here, and none is closed to make room for another.
+        // Statements are stored here, and none is closed to make room for another.
         .stmt_cache_size(0)
-        // An update tells how many rows it found, not in how many it wrote something new.
+        // An update reports the number of rows found, not of rows changed.
         .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
         .connect_attrs(Some(attributes));
     if address.is_socket() {
@@ -123,7 +123,7 @@ fn options(access: &Access, address: &Address, database: Option<&str>) -> OptsBu
     }
 }
 
-/// What is asked of a certificate. The crate has its own list of authorities, Mozilla's, to which the named file adds.
+/// Certificate checks. The crate has its own list of authorities, Mozilla's; the named file adds to it.
 fn tls(address: &Address) -> Option<SslOpts> {
     if address.is_socket() || address.tls == Tls::Disable {
         return None;
@@ -133,7 +133,7 @@ fn tls(address: &Address) -> Option<SslOpts> {
         SslOpts::default()
             .with_root_cert_path(address.authorities.clone().map(std::borrow::Cow::<std::path::Path>::Owned))
             .with_danger_accept_invalid_certs(!wants_authority)
-            // The crate trusts the public authorities beside the one that was named, so the name always counts.
+            // The crate trusts public authorities besides the named one, so the name is always checked.
             .with_danger_skip_domain_validation(!wants_authority),
     )
 }
@@ -164,17 +164,17 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
     Error::failed(format!("'{address}' {what}"), hint)
 }
 
-/// TLS was asked for, and the server has none.
+/// True if TLS was requested and the server does not support it.
 fn is_without_tls(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::DriverError(DriverError::TlsNotSupported))
 }
 
-/// The server's number of an error; none where it is not the server's.
+/// The server's error code; `None` if the error is not from the server.
 pub(super) fn code(error: &mysql::Error) -> Option<u16> {
     if let mysql::Error::MySqlError(said) = error { Some(said.code) } else { None }
 }
 
-/// What the server or the connection said, on one line.
+/// The message of the server or the connection on one line.
 pub(super) fn in_words(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(said) => said.message.clone(),
@@ -185,13 +185,13 @@ pub(super) fn in_words(error: &mysql::Error) -> String {
     }
 }
 
-/// A statement of ours that failed where none should.
+/// The error for a statement that should not have failed.
 pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
     let hint = match code(error) {
         Some(1044 | 1142 | 1227 | 1370) => {
             "give this user ALL on the database of the URL, or name another user or database"
         }
-        // The table is full, or a file of the server is.
+        // The table, or a file of the server, is full.
         Some(3 | 1021 | 1026 | 1114) => {
             "free some space on the server; the same command then goes on where this one ended"
         }
@@ -203,20 +203,20 @@ pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Err
     Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
 }
 
-/// Which of the two a server is, and its version.
+/// Product and version of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) is_mariadb: bool,
     numbers: (u32, u32),
-    /// In words.
+    /// For display.
     pub(super) name: String,
 }
 
 impl Version {
-    /// Reads the server's own words, such as `10.11.19-MariaDB-0+deb12u1`.
+    /// Parses the server's version string, such as `10.11.19-MariaDB-0+deb12u1`.
     fn parse(text: &str) -> Self {
         let is_mariadb = text.contains("MariaDB");
-        // Some servers put 5.5.5 before it, which old replicas want to see.
+        // Some servers prefix 5.5.5 for the sake of old replicas.
         let text = text.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(text);
         let number = text.split("-MariaDB").next().unwrap_or(text);
         let mut parts = number.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
@@ -225,13 +225,13 @@ impl Version {
         Self { is_mariadb, numbers, name }
     }
 
-    /// The oldest whose statements and statistics are as they are used here.
+    /// True if the server is older than the oldest version with the statements and statistics used here.
     fn is_old(&self) -> bool {
         self.numbers < if self.is_mariadb { (10, 2) } else { (5, 7) }
     }
 }
 
-/// What the server is.
+/// Product and version of the server.
 pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<Version, Error> {
     let text: Option<String> =
         connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "tell its version", &error))?;
@@ -250,19 +250,19 @@ pub(super) struct Mysql {
     access: Access,
     work: SqlWork,
     clock: Clock,
-    /// Connections opened so far: servers get them in turn, and updates of each have a text of its own.
+    /// Number of connections opened so far: servers get them in turn, and the updates of each write different text.
     opened: AtomicUsize,
     monitors: Vec<Monitor>,
     about: String,
-    /// The statement that limits the others' time, where one was asked for.
+    /// The statement that sets the statement timeout, if one was requested.
     timeout: Option<String>,
 }
 
 impl Mysql {
-    /// The engine for `work` on the servers of `access`, and what they are.
+    /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings about them.
     ///
     /// # Errors
-    /// One of them cannot be reached, is too old, or does not have the tables that `work` is for.
+    /// One of them cannot be reached, is too old, or does not have the tables for `work`.
     pub(super) fn open(
         access: Access,
         work: SqlWork,
@@ -299,7 +299,7 @@ impl Mysql {
     }
 }
 
-/// `MySQL` limits reads alone, `MariaDB` every statement.
+/// Sets a statement timeout. `MySQL` limits only reads, `MariaDB` every statement.
 fn timeout_statement(version: &Version, time: Nanos) -> String {
     if version.is_mariadb {
         format!("SET SESSION max_statement_time = {}", time.0 as f64 / 1e9)
@@ -347,7 +347,7 @@ impl Engine for Mysql {
     }
 }
 
-/// The statements of one table, prepared when they are first needed.
+/// The statements of one table, prepared on first use.
 #[derive(Default, Clone)]
 struct Prepared {
     read: Option<Statement>,
@@ -385,7 +385,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Number of the table, and the first key of the operation within it.
+    /// Number of the table, and the first key of the operation in it.
     fn place(&self, op: Op) -> (usize, u64) {
         let scale = self.engine.work.tables.scale;
         let table = usize::try_from(op.position / scale).expect("tables are few");
@@ -428,11 +428,11 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Whether the statement failed or the session broke.
+/// Decides whether the statement failed or the session broke.
 fn judge(error: &mysql::Error) -> Result<Outcome, Fault> {
     const SHUTDOWN: u16 = 1053;
     const KILLED: u16 = 1927;
-    // MySQL's own number for a statement that took too long, for which it has no code but "general error".
+    // MySQL's error code for a statement timeout; its SQLSTATE is only "general error".
     const TIMED_OUT: u16 = 3024;
     if let mysql::Error::MySqlError(said) = error
         && let Ok(mut state) = <[u8; 5]>::try_from(said.state.as_bytes())
@@ -447,7 +447,7 @@ fn judge(error: &mysql::Error) -> Result<Outcome, Fault> {
     Err(Fault(format!("the connection was lost: {}", in_words(error))))
 }
 
-/// What an update writes: other text each time and of each session, or the server would write nothing.
+/// Text that an update writes. It differs for each update and session, otherwise the server would write nothing.
 fn update_text(session: usize, update: u64, position: u64, chars: usize) -> String {
     let mut text = String::with_capacity(chars);
     let _ = write!(text, "{session:0>6}-{update:0>20}-");
@@ -456,17 +456,16 @@ fn update_text(session: usize, update: u64, position: u64, chars: usize) -> Stri
     text
 }
 
-/// A column beside the key is counted, so that the row itself is visited.
+/// Counts a column other than the key, so that the row itself is visited.
 fn read_statement(table: usize) -> String {
     format!("SELECT COUNT(c1) FROM {} FORCE INDEX ({INDEX}) WHERE id >= ? AND id < ?", blocks_table(table))
 }
 
-/// Rows up to which an update names each key.
+/// Maximum number of rows for which an update lists each key.
 const KEYS_MAX: u64 = 64;
 
-/// The keys one by one, where they are few: an update does not judge conditions on the index, so that for a range the
-/// server reads, and locks, the row after the last one too. (To end it by LIMIT is worse: it then reads every row a
-/// second time.)
+/// Lists the keys one by one if there are few. An update does not check conditions on the index, so for a range the
+/// server also reads and locks the row after the last one. (LIMIT is worse: the server then reads every row twice.)
 fn update_statement(table: usize, redo: Redo, rows: u64) -> String {
     let columns: Vec<String> = match redo {
         Redo::Lite => vec!["c1 = ?".into(), format!("c{COLUMNS} = ?")],
@@ -480,13 +479,13 @@ fn update_statement(table: usize, redo: Redo, rows: u64) -> String {
     format!("UPDATE {} FORCE INDEX ({INDEX}) SET {} WHERE {keys}", blocks_table(table), columns.join(", "))
 }
 
-/// What [`update_statement`] asks for as its keys.
+/// The keys for the placeholders of [`update_statement`].
 fn update_keys(first: u64, rows: u64) -> Vec<Value> {
     let keys = if rows <= KEYS_MAX { (first..first + rows).collect() } else { vec![first, first + rows] };
     keys.into_iter().map(Value::from).collect()
 }
 
-/// Settings that decide what is measured.
+/// Settings that affect the measurement.
 const TOLD: [&str; 22] = [
     "version",
     "version_comment",
@@ -512,13 +511,13 @@ const TOLD: [&str; 22] = [
     "datadir",
 ];
 
-/// What the server is, and how it executes the read.
+/// Facts about the server, including its plan for the read.
 fn describe(connection: &mut Conn, address: &Address, version: &Version, work: &SqlWork) -> Result<ServerFacts, Error> {
     let text = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", TOLD.join("', '"));
     let rows: Vec<(String, String)> =
         connection.query(text).map_err(|error| failed(address, "tell its settings", &error))?;
     let mut settings: BTreeMap<String, String> = rows.into_iter().collect();
-    // The word that other databases have for it.
+    // The name that other databases use.
     if let Some(directory) = settings.remove("datadir") {
         settings.insert("data_directory".into(), directory);
     }
@@ -540,7 +539,7 @@ fn describe(connection: &mut Conn, address: &Address, version: &Version, work: &
     })
 }
 
-/// A row of the plan as `key=id rows=64 Extra=…`.
+/// Formats a row of the plan as `key=id rows=64 Extra=…`.
 fn plan_line(row: Row) -> String {
     let columns = row.columns();
     let fields = columns.iter().zip(row.unwrap()).filter(|(_, value)| *value != Value::NULL);
@@ -565,7 +564,7 @@ fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {
     ))
 }
 
-/// True if data files are read past the page cache. `MariaDB` 11 has a setting for that alone.
+/// True if data files are read with direct I/O. `MariaDB` 11 has a separate setting for that.
 fn is_direct(settings: &BTreeMap<String, String>) -> bool {
     match settings.get("innodb_data_file_buffering") {
         Some(buffering) => buffering == "OFF",
@@ -573,7 +572,7 @@ fn is_direct(settings: &BTreeMap<String, String>) -> bool {
     }
 }
 
-/// What makes a run on such a server doubtful.
+/// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer pool"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);

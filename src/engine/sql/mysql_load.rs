@@ -1,9 +1,9 @@
-//! Tables in `MariaDB` and `MySQL`: made, gone on with, checked, removed.
+//! Tables in `MariaDB` and `MySQL`: create, resume, verify, remove.
 //!
-//! Goes in: how many tables of how many rows. Comes out: tables with one row to a page, neighbouring keys far apart.
-//! `InnoDB` keeps rows in the order of their primary key, so that is their place, ascending as they are loaded, and the
-//! key that is asked for has an index of its own. Rows come in chunks, each a transaction that also notes that it was
-//! loaded: a load that was cut short goes on with the chunks that are missing.
+//! Input: the number of tables and rows. Output: tables with one row per page, and neighbouring keys far apart.
+//! `InnoDB` stores rows in the order of their primary key. So the primary key is the position, in loading order, and
+//! the key for reads has a separate index. Rows are loaded in chunks. Each chunk is a transaction that also records the
+//! chunk as loaded. So an interrupted load resumes with the missing chunks.
 
 use super::access::{Access, Address};
 use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
@@ -21,31 +21,32 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
-/// The table that says what was made. It must be ours, by its comment, before anything is touched.
+/// The manifest: the table that lists what was made. Its comment must show that it is ours before anything is touched.
 const MANIFEST: &str = "rigel_manifest";
 
-/// The table that says what was loaded.
+/// The table that lists the loaded chunks.
 const CHUNKS: &str = "rigel_chunks";
 
-/// Rows of a chunk: 16 MiB of pages, 8 MiB on the wire.
+/// Rows per chunk: 16 MiB of pages, 8 MiB on the wire.
 const CHUNK_ROWS: u64 = 1024;
 
-/// Bytes of one statement, where the server takes as many.
+/// Size of one statement in bytes, if the server accepts that much.
 const STATEMENT_BYTES: usize = 512 << 10;
 
-/// Neighbouring keys whose places are looked at for that.
+/// Number of neighbouring keys used to compute the correlation of key and position.
 const CORRELATION_ROWS: u64 = 100_000;
 
-/// Half of a page must hold a row, and `InnoDB` has no row of more than 16 KiB: of a page of 64 KiB four would fit.
+/// Maximum page size. Half a page must hold a row, and `InnoDB` has no row over 16 KiB: four would fit into a page of
+/// 64 KiB.
 const PAGE_MAX: u32 = 32_768;
 
-/// The tables that are there, wholly loaded.
+/// The existing tables, if they are completely loaded.
 pub(super) fn find(access: &Access, address: &Address) -> Result<Option<Tables>, Error> {
     let Some(mut connection) = connect_if_there(access, address)? else { return Ok(None) };
     Ok(manifest(&mut connection, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
 }
 
-/// A connection to the database; none if there is no such database.
+/// A connection to the database; `None` if the database does not exist.
 fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, Error> {
     match try_connect(access, address, Some(&address.database)) {
         Ok(connection) => Ok(Some(connection)),
@@ -54,8 +55,8 @@ fn connect_if_there(access: &Access, address: &Address) -> Result<Option<Conn>, 
     }
 }
 
-/// What the manifest says: the tables, and whether they are wholly loaded; none without a manifest, or with one that
-/// was not yet written to.
+/// Contents of the manifest: the tables, and whether they are completely loaded. `None` without a manifest, or if it is
+/// still empty.
 fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
     let comment: Option<String> = connection
         .exec_first(
@@ -81,7 +82,7 @@ fn not_ours(address: &Address, table: &str) -> Error {
     )
 }
 
-/// Makes the tables on one server, or goes on with them.
+/// Makes the tables on one server, or resumes.
 pub(super) fn load(
     access: &Access,
     address: &Address,
@@ -120,7 +121,7 @@ pub(super) fn load(
     Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
-/// Makes the database of the URL if it is not there.
+/// Creates the database of the URL if it does not exist.
 fn make_database(access: &Access, address: &Address) -> Result<(), Error> {
     if connect_if_there(access, address)?.is_some() {
         return Ok(());
@@ -131,7 +132,7 @@ fn make_database(access: &Access, address: &Address) -> Result<(), Error> {
         .map_err(|error| failed(address, "make the database", &error))
 }
 
-/// Bytes of the server's page.
+/// Page size of the server in bytes.
 fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
     let page: Option<u32> = connection
         .query_first("SELECT @@innodb_page_size")
@@ -146,8 +147,8 @@ fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
     Ok(page)
 }
 
-/// Makes the manifest and the empty tables; with a manifest, those of them that are missing. Such statements cannot be
-/// taken back together: the manifest comes first, so that whatever was made is known to be ours.
+/// Creates the manifest and the empty tables; if there is a manifest, only missing tables. Such statements cannot be
+/// rolled back together. So the manifest comes first, and everything made after it is known to be ours.
 fn make(
     connection: &mut Conn,
     address: &Address,
@@ -165,7 +166,7 @@ fn make(
         }
         Some(name) => format!(" TABLESPACE `{}`", name.replace('`', "``")),
     };
-    // A manifest that says nothing yet has no tables either.
+    // While the manifest is empty, there are no tables of ours either.
     if !is_known && let Some(table) = first_of_ours(connection, address, tables)? {
         return Err(not_ours(address, &table));
     }
@@ -196,7 +197,7 @@ fn make(
     Ok(())
 }
 
-/// The first table that is there with a name that is to be ours.
+/// The first existing table with a name that we are going to use.
 fn first_of_ours(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Option<String>, Error> {
     let there: Vec<String> = connection
         .query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
@@ -205,7 +206,7 @@ fn first_of_ours(connection: &mut Conn, address: &Address, tables: Tables) -> Re
     Ok(names.find(|name| there.iter().any(|table| table.eq_ignore_ascii_case(name))))
 }
 
-/// Every table that a load makes, the manifest last.
+/// All tables that a load makes, the manifest last.
 fn names(tables: Tables) -> Vec<String> {
     let schemas = 0..tables.schemas as usize;
     let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
@@ -220,17 +221,17 @@ fn missing_chunks(connection: &mut Conn, address: &Address, tables: Tables) -> R
     Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
 }
 
-/// A connection that loads, and the bytes of its statements.
+/// A connection for loading, and the size of its statements in bytes.
 fn connect_to_load(access: &Access, address: &Address) -> Result<(Conn, usize), Error> {
     let mut connection = connect(access, address)?;
     let packet: Option<usize> = connection
         .query_first("SELECT @@max_allowed_packet")
         .map_err(|error| failed(address, "tell its greatest packet", &error))?;
-    // A pair of rows is below the least that a server may be set to, but for the largest pages.
+    // Except for the largest pages, a pair of rows is smaller than the minimum of max_allowed_packet.
     Ok((connection, STATEMENT_BYTES.min(packet.unwrap_or(STATEMENT_BYTES) / 2)))
 }
 
-/// One chunk and its note, in one transaction, by statements of about so many bytes.
+/// Loads one chunk and records it, in one transaction, with statements of about `bytes` bytes.
 fn insert(connection: &mut Conn, chunk: &Chunk, chars: usize, bytes: usize) -> Result<(), mysql::Error> {
     let Chunk { table, first, end, of } = chunk;
     let mut transaction = connection.start_transaction(TxOpts::default())?;
@@ -249,12 +250,12 @@ fn insert(connection: &mut Conn, chunk: &Chunk, chars: usize, bytes: usize) -> R
     transaction.commit()
 }
 
-/// The row with key `id` and the short one before it, which keeps it out of the page of the row before. Both counted in
-/// `place`: the short one has no key, so none asks for it, and nothing in `c1`, so no count has it.
+/// The row with key `id`, and before it a short row, which keeps it off the page of the previous row. Both are numbered
+/// by `place`. The short row has no key, so that no query finds it, and no `c1`, so that it is not counted.
 ///
-/// It comes first because another loader may already be at work on what follows: at no time then do two long rows
-/// meet. Where they do, the server splits pages in such a way that all that follows is one row to a page, short or
-/// long. Columns are random text, so that no storage that compresses or deduplicates makes less of them.
+/// The short row comes first because another loader may already be loading the following rows: so two long rows never
+/// meet. If they met, the server would split pages in such a way that all following rows, short or long, get one page
+/// each. Columns are random text, so that no storage can compress or deduplicate them.
 fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     let mut rng = Rng::new(ORDER, id);
     let mut columns = |text: &mut String, count: usize| {
@@ -272,8 +273,8 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     text.push_str("),");
 }
 
-/// The index of one table, made after the rows because it is then sorted and written once; what the planner knows of
-/// it; and its pages on storage, so that no run has to write them.
+/// Finishes one table: creates the index, collects planner statistics, and writes its pages to storage so that no run
+/// has to. The index is created after the rows because it is then sorted and written once.
 fn finish_table(connection: &mut Conn, address: &Address, table: usize) -> Result<(), Error> {
     let asked = |error: &mysql::Error| failed(address, "finish a table", error);
     let (blocks, scan) = (blocks_table(table), scan_table(table));
@@ -289,13 +290,13 @@ fn finish_table(connection: &mut Conn, address: &Address, table: usize) -> Resul
         connection.query_drop(text).map_err(|error| asked(&error))?;
     }
     connection.query_drop(format!("ANALYZE TABLE {blocks}, {scan}")).map_err(|error| asked(&error))?;
-    // Not everybody may; the server does it by itself before long.
+    // Requires privileges; otherwise the server does it by itself soon.
     let _ = connection.query_drop(format!("FLUSH TABLES {blocks}, {scan} FOR EXPORT"));
     let _ = connection.query_drop("UNLOCK TABLES");
     Ok(())
 }
 
-/// Pages of all tables, and the worst correlation of key and place.
+/// Pages of all tables, and the worst correlation of key and position.
 fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
     let schemas = 0..tables.schemas as usize;
@@ -327,14 +328,14 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
     Ok((blocks, worst))
 }
 
-/// Pages that hold the rows of a table, and how many there may be: the server's own count of them, which is exact, and
-/// one percent more than there are rows. Where this user may not see it, the size of the table, in which there are
-/// pages above the rows and pages set aside.
+/// Number of pages with the rows of a table, and its allowed maximum. The number is the server's own exact count, and
+/// the maximum is one percent more than there are rows. If this user may not read that count, the size of the table is
+/// used, which includes index pages above the rows and reserved pages.
 fn pages(connection: &mut Conn, address: &Address, name: &str, rows: u64, page: u32) -> Result<(u64, u64), Error> {
-    // As many as the server may set aside for a table ahead of its rows.
+    // Maximum number of pages that the server may reserve for a table in advance.
     const AHEAD: u64 = 512;
-    // Below so many pages a table gets them one by one, and the server's count of leaves cannot be relied upon: its
-    // count of all pages can.
+    // A smaller table gets its pages one by one. Then the server's count of leaf pages is not reliable, but its count
+    // of all pages is.
     const SINGLE: u64 = 30;
     let (told, most) = if rows < SINGLE { ("size", rows + 2) } else { ("n_leaf_pages", rows + rows / 100 + 2) };
     let count: Result<Option<u64>, mysql::Error> = connection.exec_first(
@@ -354,7 +355,7 @@ fn pages(connection: &mut Conn, address: &Address, name: &str, rows: u64, page: 
     Ok((bytes.unwrap_or(0) / u64::from(page), most + AHEAD))
 }
 
-/// Correlation of key and place among the first keys, from the index alone.
+/// Correlation of key and position among the first keys, from the index alone.
 fn correlation(connection: &mut Conn, address: &Address, name: &str) -> Result<f64, Error> {
     let text = format!(
         "SELECT (AVG(1e0 * id * place) - AVG(1e0 * id) * AVG(1e0 * place)) / \
@@ -365,14 +366,14 @@ fn correlation(connection: &mut Conn, address: &Address, name: &str) -> Result<f
     Ok(found.flatten().unwrap_or(0.0))
 }
 
-/// Removes the tables of the manifest, and the manifest. The database stays: there may be more in it.
+/// Removes the tables of the manifest, and the manifest. The database stays: it may contain more.
 pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for address in &access.servers {
         let Some(mut connection) = connect_if_there(access, address)? else { continue };
         let asked = |error: &mysql::Error| failed(address, "remove a table", error);
         let Some((tables, _)) = manifest(&mut connection, address)? else { continue };
-        // From here on nobody takes them for whole.
+        // From now on nobody takes the tables for complete.
         connection.query_drop(format!("UPDATE {MANIFEST} SET loaded = FALSE")).map_err(|error| asked(&error))?;
         for name in names(tables) {
             match connection.query_drop(format!("DROP TABLE {name}")) {
@@ -402,7 +403,7 @@ mod tests {
         assert_eq!((short.len(), &short[..3]), (COLUMNS + 2, &["14", "NULL", "NULL"][..]));
         assert_eq!(short.iter().filter(|field| **field == "NULL").count(), COLUMNS - 1);
         for page in [4096, 8192, 16_384, 32_768] {
-            // Header of 5, lengths of 1 or 2 a column, bits of NULL, place, key, transaction and roll pointer.
+            // Header of 5, lengths of 1 or 2 per column, NULL bits, place, key, transaction and roll pointer.
             let long = |columns: usize| columns * (column_chars(page) + 1 + usize::from(page > 8192)) + 5 + 3 + 29;
             let room = page as usize - 132;
             assert!(long(COLUMNS) <= room / 2, "{page}: a row is too long");

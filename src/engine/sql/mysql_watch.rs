@@ -1,8 +1,7 @@
-//! What `MariaDB` and `MySQL` count while sessions work, and what these wait for: a connection of its own to one
-//! server.
+//! Counters of `MariaDB` and `MySQL`, and the waits of their sessions, through a separate connection to one server.
 //!
-//! Goes in: the numbers of our sessions' connections. Comes out: the server's counters, which are those of the whole
-//! server: neither tells tables apart. Settings of the server are never changed to see more.
+//! Input: the connection IDs of our sessions. Output: the server's counters, which cover the whole server: neither
+//! product counts per table. The server's settings are never changed to see more.
 
 use super::access::Address;
 use super::mysql::failed;
@@ -16,18 +15,18 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Looks at one server.
+/// Observes one server.
 pub(super) struct Monitor {
     seat: Mutex<Seat>,
-    /// Connections of our sessions, by the server's number.
+    /// Connection IDs of our sessions.
     sessions: Mutex<BTreeSet<u64>>,
-    /// The server's process, where it runs on this machine.
+    /// The server's process, if it runs on this machine.
     process: Option<u32>,
 }
 
 struct Seat {
     client: Conn,
-    /// True if the server itself watches what its threads wait for.
+    /// True if the server instruments the waits of its threads.
     sees_waits: bool,
     /// True if the server times its reads of data files.
     times_reads: bool,
@@ -37,7 +36,7 @@ struct Seat {
 
 impl Monitor {
     pub(super) fn new(mut client: Conn, address: &Address) -> Result<Self, Error> {
-        // Not every user may look, and not every server has it.
+        // Some users lack the privilege, and some servers lack the feature.
         let mut is_so = |text: &str| client.query_first::<u64, _>(text).ok().flatten().is_some_and(|count| count > 0);
         let on = is_so("SELECT @@performance_schema");
         let sees_waits =
@@ -52,12 +51,12 @@ impl Monitor {
         Ok(Self { seat: Mutex::new(seat), sessions: Mutex::new(BTreeSet::new()), process })
     }
 
-    /// The server's process, where it runs on this machine.
+    /// The server's process, if it runs on this machine.
     pub(super) fn process(&self) -> Option<u32> {
         self.process
     }
 
-    /// One more session of ours.
+    /// Adds one of our sessions.
     pub(super) fn watch(&self, session: u32) {
         self.sessions().insert(session.into());
     }
@@ -68,7 +67,7 @@ impl Monitor {
         seat.looks = 0;
     }
 
-    /// A server that does not answer is found by the sessions.
+    /// Samples the waits. Ignores errors: the sessions detect a server that does not answer.
     pub(super) fn look(&self) {
         let sessions = self.sessions().clone();
         let _ = self.seat().look(&sessions);
@@ -78,7 +77,7 @@ impl Monitor {
         self.seat().counters().ok()
     }
 
-    /// The counters are right at once: all there is to wait for is that the sessions are gone.
+    /// Waits until the sessions are gone. The counters themselves are correct at once.
     pub(super) fn settle(&self) {
         let sessions = self.sessions().clone();
         let clock = Clock::real();
@@ -101,18 +100,17 @@ impl Monitor {
     }
 }
 
-/// What is counted. Of commits, `Com_commit` has those that were asked for by that word, which none of ours is:
-/// `Com_update` has ours, each a transaction. `Handler_commit` would count reads too, and an update twice where there
-/// is a binary log.
+/// The counters. `Com_commit` counts explicit COMMIT statements, which we do not use; `Com_update` counts ours, each a
+/// transaction. `Handler_commit` would also count reads, and count an update twice with a binary log.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_read_requests', \
      'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs', 'Com_commit', \
      'Com_update')";
 
-/// Picoseconds that reads of data files took.
+/// Total time of reads of data files, in picoseconds.
 const READ_TIME: &str = "SELECT CAST(SUM_TIMER_READ AS UNSIGNED) FROM performance_schema.file_summary_by_event_name \
      WHERE EVENT_NAME = 'wait/io/file/innodb/innodb_data_file' AND COUNT_READ > 0";
 
-/// Of each connection the waits that it is in, the innermost last.
+/// The current waits of each connection, the innermost last.
 const WAITS: &str = "SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, w.EVENT_NAME FROM performance_schema.threads t \
      LEFT JOIN performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL \
      WHERE t.PROCESSLIST_ID IS NOT NULL ORDER BY w.EVENT_ID";
@@ -127,7 +125,7 @@ impl Seat {
         Ok(())
     }
 
-    /// What each session that works waits for.
+    /// The wait of each active session.
     fn waits(&mut self, sessions: &BTreeSet<u64>) -> Result<Vec<String>, mysql::Error> {
         let rows: Vec<(u64, Option<String>, Option<String>)> = self.client.query(WAITS)?;
         let mut events = BTreeMap::new();
@@ -139,14 +137,14 @@ impl Seat {
         Ok(events.into_values().collect())
     }
 
-    /// What each session that works is doing, where nobody watches what it waits for.
+    /// The state of each active session, used if waits are not instrumented.
     fn states(&mut self, sessions: &BTreeSet<u64>) -> Result<Vec<String>, mysql::Error> {
         let ours = self.processes()?.into_iter().filter(|(number, ..)| sessions.contains(number));
         let working = ours.filter(|(_, command, _)| works(command));
         Ok(working.map(|(.., state)| format!("state:{}", if state.is_empty() { "none" } else { &state })).collect())
     }
 
-    /// Number, command and state of every connection that this user may see: always his own.
+    /// ID, command and state of every connection that this user may see, which includes its own.
     fn processes(&mut self) -> Result<Vec<(u64, String, String)>, mysql::Error> {
         let rows: Vec<mysql::Row> = self.client.query("SHOW FULL PROCESSLIST")?;
         Ok(rows
@@ -179,18 +177,18 @@ impl Seat {
     }
 }
 
-/// True of a command that is more than an open connection.
+/// True for a command that is more than an idle connection.
 fn works(command: &str) -> bool {
     !matches!(command, "Sleep" | "Daemon" | "Connect")
 }
 
-/// The wait in an event's name, as `io/file/innodb/innodb_data_file`. A table's own event holds all that is done for a
-/// row, CPU too, and is none.
+/// The wait in an event's name, such as `io/file/innodb/innodb_data_file`. A table's own event covers all work for a
+/// row, including CPU time, and is not a wait.
 fn waiting(event: &str) -> Option<&str> {
     event.strip_prefix("wait/").filter(|wait| !wait.starts_with("io/table/"))
 }
 
-/// The server's process, if it is one of this machine's.
+/// The server's process, if it runs on this machine.
 fn process(client: &mut Conn, address: &Address) -> Option<u32> {
     let pid = if address.is_socket() {
         listener(Path::new(&address.host))
@@ -207,8 +205,8 @@ fn process(client: &mut Conn, address: &Address) -> Option<u32> {
     })
 }
 
-/// The process that listens on a socket. The kernel tells everybody who may connect; the server's own file with its
-/// number is often for its own user only.
+/// The process that listens on a socket. The kernel tells it to everybody who may connect, while the server's own PID
+/// file is often readable only by its own user.
 fn listener(path: &Path) -> Option<u32> {
     let stream = UnixStream::connect(path).ok()?;
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };

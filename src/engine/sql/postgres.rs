@@ -1,8 +1,8 @@
 //! `PostgreSQL` as an engine: a session is a connection, an operation a prepared statement.
 //!
-//! Goes in: operations whose position is a row counted over all tables. Comes out: whether the statement touched
-//! exactly the rows that it was made to. The plan is pinned to an index scan, one block after the other: a bitmap scan
-//! would sort and prefetch, which is another workload.
+//! Input: operations whose position is a row number over all tables. Output: whether the statement touched exactly the
+//! requested rows. The plan is fixed to an index scan that reads one block after another. A bitmap scan would sort and
+//! prefetch, which is a different workload.
 
 use super::access::{Access, Address, Tls};
 use super::{SCHEMA, Witness, blocks_table, scan_table, tls};
@@ -24,21 +24,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Columns of a row beside its key.
+/// Columns of a row besides its key.
 pub(super) const COLUMNS: usize = 19;
 
-/// Characters of each of them: with the row's header and key about a kilobyte.
+/// Characters per column: a row with its header and key has about a kilobyte.
 pub(super) const COLUMN_CHARS: usize = 50;
 
-/// What pins the plan of every statement, and keeps one scan from riding on another's blocks.
+/// Settings that fix the plan of every statement, and prevent scans from sharing blocks.
 const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; \
                         SET max_parallel_workers_per_gather = 0; SET jit = off; \
                         SET plan_cache_mode = force_generic_plan; SET synchronize_seqscans = off";
 
-/// The oldest server whose statistics have what is asked of them.
+/// Minimum server version with the required statistics.
 const VERSION_MIN: i32 = 140_000;
 
-/// How long a server may take to answer a connection, and to answer at all once data is under way.
+/// Timeout for a connection attempt, and for any reply once data was sent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Connects to `address`.
@@ -81,7 +81,7 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
                 .to_string(),
         ),
         Some("28P01") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
-        // No password helps: there is no such user, or pg_hba.conf has no line for us, or one that rejects us.
+        // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
         Some("28000") => (
             format!("does not let us in: {said}"),
             "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
@@ -100,7 +100,7 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     Error::failed(format!("'{address}' {what}"), hint)
 }
 
-/// What the server or the connection said, on one line, with the hint if there is one.
+/// The message of the server or the connection on one line, with the hint if there is one.
 pub(super) fn in_words(error: &postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         let hint = said.hint().map_or(String::new(), |hint| format!(" ({hint})"));
@@ -115,7 +115,7 @@ pub(super) fn in_words(error: &postgres::Error) -> String {
     text
 }
 
-/// A statement of ours that failed where none should.
+/// The error for a statement that should not have failed.
 pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
     let code = error.code().map_or("", postgres::error::SqlState::code);
     let hint = match code {
@@ -133,24 +133,24 @@ pub(super) struct Postgres {
     access: Access,
     work: SqlWork,
     clock: Clock,
-    /// Connections opened so far: servers get them in turn.
+    /// Number of connections opened so far: servers get them in turn.
     opened: AtomicUsize,
     monitors: Vec<Monitor>,
     about: String,
-    /// Statements are ended by the server after so long.
+    /// Timeout after which the server cancels a statement.
     statement_timeout: Option<Nanos>,
-    /// Files of the first server's tables and the blocks of a segment, for [`ReadWay::File`].
+    /// First file of each table of the first server, for [`ReadWay::File`].
     files: Vec<String>,
 }
 
-/// Blocks in one file of a table; a larger table goes on in the next.
+/// Blocks per file of a table; a larger table continues in further files.
 const SEGMENT_BLOCKS: u64 = 131_072;
 
 impl Postgres {
-    /// The engine for `work` on the servers of `access`, and what they are.
+    /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings about them.
     ///
     /// # Errors
-    /// One of them cannot be reached, is too old, or does not have the tables that `work` is for.
+    /// One of them cannot be reached, is too old, or does not have the tables for `work`.
     pub(super) fn open(
         access: Access,
         work: SqlWork,
@@ -220,7 +220,7 @@ impl Engine for Postgres {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
             client.batch_execute(&text).map_err(|error| failed(address, "take its settings", &error))?;
         }
-        // Only a superuser, or one who was granted it, may; without it the server's read times stay unknown.
+        // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch_execute("SET track_io_timing = on");
         let mut connection = Connection::new(client, self);
         Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
@@ -231,7 +231,7 @@ impl Engine for Postgres {
     }
 }
 
-/// The statements of one table, prepared when they are first needed.
+/// The statements of one table, prepared on first use.
 #[derive(Default, Clone)]
 struct Prepared {
     read: Option<Statement>,
@@ -244,10 +244,10 @@ struct Connection<'a> {
     client: Client,
     engine: &'a Postgres,
     tables: Vec<Prepared>,
-    /// What an update writes: other text each time, or the database would log nothing.
+    /// Text that an update writes. It must change each time, otherwise the database would log nothing.
     text: String,
     updates: u64,
-    /// Where the block of a key lies, as good as at random.
+    /// Maps keys to blocks for [`ReadWay::File`], practically at random.
     order: Permutation,
 }
 
@@ -279,11 +279,11 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Whether the statement failed or the session broke.
+    /// Decides whether the statement failed or the session broke.
     fn judge(&self, error: &postgres::Error) -> Result<Outcome, Fault> {
         let state = error.code().map(postgres::error::SqlState::code);
         match state.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok()) {
-            // Class 57P: the server goes down, or this session was ended.
+            // Class 57P: the server shuts down, or this session was terminated.
             Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
                 Ok(Outcome::Failed(Cause::SqlState(state)))
             }
@@ -291,7 +291,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Number of the table, and the first key of the operation within it.
+    /// Number of the table, and the first key of the operation in it.
     #[expect(clippy::cast_possible_wrap, reason = "a table has fewer than 2^63 rows")]
     fn place(&self, op: Op) -> (usize, i64) {
         let scale = self.engine.work.tables.scale;
@@ -337,7 +337,7 @@ impl<'a> Connection<'a> {
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
-    /// The blocks of as many rows as pieces of the table's files, past the buffer cache.
+    /// Reads the blocks of the rows as pieces of the table's files, bypassing the buffer cache.
     fn read_file(&mut self, op: Op) -> Result<u64, postgres::Error> {
         let (table, first) = self.place(op);
         let Tables { scale, block, .. } = self.engine.work.tables;
@@ -361,7 +361,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// A column beside the key is counted, so that the row itself is visited.
+/// Counts a column other than the key, so that the row itself is visited.
 fn read_statement(table: usize) -> String {
     format!("SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2", blocks_table(table))
 }
@@ -374,7 +374,7 @@ fn update_statement(table: usize, redo: Redo) -> String {
     format!("UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2", blocks_table(table), columns.join(", "))
 }
 
-/// What the server is, and how it executes the read.
+/// Facts about the server, including its plan for the read.
 fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
     let asked = |error: &postgres::Error| failed(address, "tell its settings", error);
     let number: i32 = client
@@ -425,7 +425,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     })
 }
 
-/// What makes a run on such a server doubtful.
+/// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer cache"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
@@ -441,7 +441,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     findings
 }
 
-/// The files of the tables that are read by key, in the order of their blocks, all that was written in them.
+/// The files of the tables for reads by key, in block order, after a checkpoint.
 pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
     let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
@@ -468,12 +468,12 @@ pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Err
     }
 }
 
-/// The file of a table's segment, by that of its first.
+/// The file of a table's segment, derived from its first file.
 fn segment_of(first: &str, segment: u64) -> String {
     if segment == 0 { first.into() } else { format!("{first}.{segment}") }
 }
 
-/// The files of the tables that are read by key, from the data directory.
+/// The files of the tables for reads by key, relative to the data directory.
 fn table_files(monitor: &Monitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
     let mut seat = monitor.seat();
     (0..tables.schemas as usize)
@@ -485,10 +485,10 @@ fn table_files(monitor: &Monitor, address: &Address, tables: Tables) -> Result<V
         .collect()
 }
 
-/// What looks on while the sessions work: a connection of its own to one server.
+/// Observes the sessions through a separate connection to one server.
 struct Monitor {
     seat: Mutex<Seat>,
-    /// The server's first process, where it runs on this machine.
+    /// The server's first process, if it runs on this machine.
     postmaster: Option<u32>,
 }
 
@@ -499,7 +499,7 @@ struct Seat {
     application: String,
     seen: BTreeMap<String, u64>,
     looks: u64,
-    /// Statements of its own, which the server counts as commits too.
+    /// Number of its own statements, which the server counts as commits too.
     asked: u64,
 }
 
@@ -539,7 +539,7 @@ impl Monitor {
     }
 }
 
-/// The parent of a server's process, if that process is one of this machine's.
+/// The parent of a server process, if that process runs on this machine.
 fn parent_of(pid: i32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
@@ -549,7 +549,7 @@ fn parent_of(pid: i32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What is counted, of our tables where the server tells tables apart, and of the whole server elsewhere.
+/// The statement for the counters: of our tables where the server counts per table, otherwise of the whole server.
 fn counters_statement(version: i32) -> String {
     let written = if version >= 180_000 {
         "(SELECT (sum(write_bytes) / 8192)::bigint FROM pg_stat_io WHERE object = 'relation')"
@@ -604,7 +604,7 @@ impl Seat {
         })
     }
 
-    /// Waits until the sessions are gone: the last thing that they do is to publish what they counted.
+    /// Waits until the sessions are gone: the last thing they do is publish their counters.
     fn settle(&mut self) -> Result<(), postgres::Error> {
         let clock = Clock::real();
         for _ in 0..100 {
@@ -630,7 +630,7 @@ impl Witness for Postgres {
     }
 
     fn look(&self) {
-        // A server that does not answer is found by the sessions.
+        // Ignore errors: the sessions detect a server that does not answer.
         self.monitors.iter().for_each(|monitor| drop(monitor.seat().look()));
     }
 

@@ -1,8 +1,8 @@
-//! Tables in `PostgreSQL`: made, gone on with, checked, removed.
+//! Tables in `PostgreSQL`: create, resume, verify, remove.
 //!
-//! Goes in: how many tables of how many rows. Comes out: tables with one row to a block, neighbouring keys far apart.
-//! Rows come in chunks, each a transaction of its own that also notes in the manifest that it was loaded: a load that
-//! was cut short goes on with the chunks that are missing.
+//! Input: the number of tables and rows. Output: tables with one row per block, and neighbouring keys far apart. Rows
+//! are loaded in chunks. Each chunk is a transaction that also records the chunk as loaded. So an interrupted load
+//! resumes with the missing chunks.
 
 use super::access::{Access, Address};
 use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
@@ -17,15 +17,15 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
-/// Rows of a chunk: 64 MiB of table, 8 MiB on the wire.
+/// Rows per chunk: 64 MiB of table, 8 MiB on the wire.
 const CHUNK_ROWS: u64 = 8192;
 
-/// The tables that are there, wholly loaded.
+/// The existing tables, if they are completely loaded.
 pub(super) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
     Ok(manifest(client, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
 }
 
-/// What the manifest says: the tables, and whether they are wholly loaded; none without a manifest.
+/// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a manifest.
 fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
     let asked = |error: &postgres::Error| failed(address, "tell which tables it has", error);
     let row = client
@@ -41,7 +41,7 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
         (true, true) => (),
     }
     let text = format!("SELECT schemas, scale, scan_blocks, block, loaded FROM {SCHEMA}.manifest WHERE maker = $1");
-    // Somebody else's table of that name has other columns.
+    // A foreign table of that name has other columns.
     let rows = client.query(&text, &[&MAKER]).map_err(|_| not_ours(address))?;
     let row = rows.first().ok_or_else(|| not_ours(address))?;
     let number = |at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
@@ -57,7 +57,7 @@ fn not_ours(address: &Address) -> Error {
     )
 }
 
-/// Makes the tables on one server, or goes on with them.
+/// Makes the tables on one server, or resumes.
 pub(super) fn load(
     access: &Access,
     address: &Address,
@@ -93,12 +93,12 @@ pub(super) fn load(
     client
         .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = true"))
         .map_err(|error| failed(address, "note that all is loaded", &error))?;
-    // Only a superuser, or one who was granted it, may; the server does it by itself before long.
+    // Requires a superuser or a grant; otherwise the server does it by itself soon.
     let _ = client.batch_execute("CHECKPOINT");
     Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
-/// Refuses to load where another load is at work; the lock goes with the connection.
+/// Refuses to load while another load runs. The lock is released with the connection.
 fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
     #[expect(clippy::cast_possible_wrap, reason = "a name for a lock")]
     let row = client.query_one("SELECT pg_try_advisory_lock($1)", &[&(ORDER as i64)]);
@@ -108,7 +108,7 @@ fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
     Err(Error::usage(format!("'{address}' is being loaded by another rigel"), "let it end, or stop it by Ctrl-C"))
 }
 
-/// Makes the schema, its manifest and the empty tables, all or none of it.
+/// Creates the schema, its manifest and the empty tables in one transaction.
 fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Option<&str>) -> Result<(), Error> {
     let columns: Vec<String> = (1..=COLUMNS).map(|number| format!("c{number} text")).collect();
     let columns = columns.join(", ");
@@ -123,7 +123,7 @@ fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Opti
     );
     for table in 0..schemas as usize {
         for name in [blocks_table(table), scan_table(table)] {
-            // Ten percent of a block is less than two rows: a second one never fits.
+            // Ten percent of a block is less than two rows: a second row never fits.
             let _ = write!(
                 text,
                 "CREATE TABLE {SCHEMA}.{name} (id bigint NOT NULL, {columns}) \
@@ -147,12 +147,12 @@ fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Res
     Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
 }
 
-/// Makes the blocks free that a load which was cut short has filled and not committed: without it every row that is
-/// loaded again would get a new block, and the old ones would lie empty between.
+/// Frees the blocks of an interrupted load that were filled but not committed. Otherwise every row loaded again would
+/// get a new block, and the old blocks would stay empty in between.
 fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(), Error> {
     let schemas = 0..tables.schemas as usize;
     for table in schemas.flat_map(|table| [blocks_table(table), scan_table(table)]) {
-        // The lock is granted when sessions of that load are gone, whose client may be dead for a moment only.
+        // The lock is granted once the sessions of that load are gone; their client may have died only a moment ago.
         for statement in [
             format!("BEGIN; SET LOCAL lock_timeout = '30s'; LOCK TABLE {SCHEMA}.{table} IN SHARE MODE; COMMIT"),
             format!("VACUUM {SCHEMA}.{table}"),
@@ -165,7 +165,7 @@ fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(),
     Ok(())
 }
 
-/// One chunk and its note in the manifest, in one transaction.
+/// Loads one chunk and records it in the manifest, in one transaction.
 fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     let mut transaction = client.transaction()?;
     let Chunk { table, first, end, of } = chunk;
@@ -175,7 +175,7 @@ fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     for place in *first..*end {
         line.clear();
         row(order.of(place), &mut line);
-        // What goes wrong is told by the end of the copy, with the server's own words.
+        // The end of the copy reports the problem, in the server's own words.
         if writer.write_all(&line).is_err() {
             break;
         }
@@ -186,8 +186,8 @@ fn copy(client: &mut Client, chunk: &Chunk) -> Result<(), postgres::Error> {
     transaction.commit()
 }
 
-/// The row with key `id`, as COPY reads it: random text, the same for a key in every load, so that no storage that
-/// compresses or deduplicates makes less of it.
+/// The row with key `id` in COPY format. Its text is random but the same in every load, so that no storage can compress
+/// or deduplicate it.
 fn row(id: u64, line: &mut Vec<u8>) {
     line.extend_from_slice(id.to_string().as_bytes());
     let mut rng = Rng::new(ORDER, id);
@@ -198,7 +198,7 @@ fn row(id: u64, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// The index of one table, and what the planner knows of it; every row marked as visible to all.
+/// Creates the index of one table, collects planner statistics, and marks all rows as visible to all.
 fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Tables) -> Result<(), Error> {
     let (blocks, scan) = (blocks_table(table), scan_table(table));
     let space = client
@@ -223,15 +223,15 @@ fn finish_table(client: &mut Client, address: &Address, table: usize, tables: Ta
     Ok(())
 }
 
-/// Rows of a table whose blocks are looked at one by one.
+/// Number of rows of a table whose blocks are inspected one by one.
 const SAMPLE_ROWS: f64 = 5000.0;
 
-/// The blocks and rows of a table, the most rows in one block of a sample, and the correlation of key and place.
+/// The blocks and rows of a table, the maximum rows per block in a sample, and the correlation of key and position.
 fn look_at(client: &mut Client, name: &str, block: u32, rows: u64) -> Result<(u64, u64, u64, f64), postgres::Error> {
     let count = |row: &postgres::Row| u64::try_from(row.get::<_, i64>(0)).unwrap_or(0);
     let table = format!("{SCHEMA}.{name}");
     let pages = client.query_one("SELECT pg_relation_size($1::text::regclass) / $2", &[&table, &i64::from(block)])?;
-    // All rows are visible to all after the vacuum, so that this reads the index alone, where there is one.
+    // After the vacuum all rows are visible to all, so this reads only the index, if there is one.
     let there = client.query_one(&format!("SELECT count(*) FROM {table}"), &[])?;
     let percent = (SAMPLE_ROWS / rows.max(1) as f64 * 100.0).min(100.0);
     let fullest = client.query_one(
@@ -249,7 +249,7 @@ fn look_at(client: &mut Client, name: &str, block: u32, rows: u64) -> Result<(u6
     Ok((count(&pages), count(&there), count(&fullest), correlation))
 }
 
-/// Blocks of all tables, and the worst correlation of key and place.
+/// Blocks of all tables, and the worst correlation of key and position.
 fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64, f64), Error> {
     let (mut blocks, mut worst) = (0, 0.0f64);
     let schemas = 0..tables.schemas as usize;
@@ -272,8 +272,8 @@ fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64
     Ok((blocks, worst))
 }
 
-/// Blocks that a table of so many rows may have. From version 16 on a server adds 64 blocks at a time for each COPY,
-/// and those that are left over stay empty: reads by key never visit them.
+/// Maximum number of blocks of a table with this number of rows. From version 16 on, a server adds 64 blocks at a time
+/// for each COPY, and unused ones stay empty: reads by key never visit them.
 fn blocks_most(rows: u64) -> u64 {
     rows + rows / 16 + 64
 }
@@ -294,11 +294,11 @@ pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
             client.batch_execute(&text).map_err(|error| failed(address, "remove a table", &error))?;
             removed.push(format!("{SCHEMA}.{name}"));
         }
-        // Both or none: without the manifest nobody knows what else there is.
+        // Drop both or none: without the manifest nobody knows which objects are left.
         let text = format!("BEGIN; DROP TABLE {SCHEMA}.chunks RESTRICT; DROP TABLE {SCHEMA}.manifest RESTRICT; COMMIT");
         client.batch_execute(&text).map_err(|error| failed(address, "remove the manifest", &error))?;
         removed.extend(["chunks", "manifest"].map(|name| format!("{SCHEMA}.{name}")));
-        // With something of somebody else's in it, it stays.
+        // The schema stays if it contains somebody else's objects.
         if client.batch_execute(&format!("DROP SCHEMA {SCHEMA} RESTRICT")).is_ok() {
             removed.push(format!("schema {SCHEMA}"));
         }
@@ -322,13 +322,13 @@ mod tests {
         assert_eq!((fields.len(), fields[0]), (COLUMNS + 1, "12345"));
         let distinct: BTreeSet<&str> = fields.iter().copied().collect();
         assert!(distinct.len() == COLUMNS + 1 && fields[1..].iter().all(|field| field.len() == COLUMN_CHARS));
-        // COPY gives backslashes a meaning.
+        // COPY interprets backslashes.
         assert!(
             text.trim_end().chars().all(|c| c == '\t' || c.is_ascii_alphanumeric() || c == '.' || c == '_'),
             "{text}"
         );
         assert!(line(12_345) == text && line(12_346) != text);
-        // A tenth of a block of 8 KiB is 819 bytes: with one row more than that, a second never fits.
+        // A tenth of a block of 8 KiB is 819 bytes: if a row is longer than that, a second one never fits.
         assert!((820..1500).contains(&text.len()), "{}", text.len());
     }
 }

@@ -1,4 +1,4 @@
-//! TLS to a database: one provider, and the five levels of trust that libpq has.
+//! TLS to a database: one provider, and libpq's five levels of trust.
 
 use super::access::{Address, Tls};
 use crate::model::Error;
@@ -12,14 +12,14 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStor
 use std::path::Path;
 use std::sync::Arc;
 
-/// What rustls needs to speak to `address`.
+/// TLS configuration for `address`.
 ///
 /// # Errors
 /// The certificates of the authorities cannot be read, or there are none.
 pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let wants_authority = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull);
-    // As libpq has it: naming a file of authorities asks for a certificate of theirs.
+    // As in libpq: a named file of authorities requires a certificate from one of them.
     let trusted = if wants_authority || address.authorities.is_some() {
         let known = certificates(address)?;
         let roots = Arc::new(roots(address, &known)?);
@@ -40,7 +40,7 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// The certificates in the file that the user named; none if he named none.
+/// The certificates in the file named by the user; empty if no file was named.
 fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error> {
     let Some(path) = &address.authorities else { return Ok(Vec::new()) };
     let unusable = |why: String| unusable(path, &why);
@@ -75,11 +75,11 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
     Ok(roots)
 }
 
-/// Judges the server's certificate, and always that the server has the key to it.
+/// Checks the server's certificate, and in any case that the server has its key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// None takes any certificate: the connection is encrypted, and nobody knows to whom.
+    /// `None` accepts any certificate: the connection is encrypted, but the server is not authenticated.
     trusted: Option<Trusted>,
 }
 
@@ -131,13 +131,13 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Wants a certificate of a known authority, or one that is itself in the file of authorities, as those are that
-/// servers sign for themselves.
+/// Requires a certificate of a known authority, or one that is itself in the file of authorities, such as a server's
+/// self-signed certificate.
 #[derive(Debug)]
 struct Trusted {
     inner: Arc<WebPkiServerVerifier>,
     known: Vec<CertificateDer<'static>>,
-    /// Made out to whomever.
+    /// Accepts a certificate for any name.
     any_name: bool,
 }
 
@@ -150,7 +150,7 @@ impl Trusted {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // A certificate for signing others, as `openssl req -x509` makes them, is otherwise refused as a server's.
+        // Otherwise a CA certificate, as made by `openssl req -x509`, would be refused as a server's certificate.
         if self.known.iter().any(|known| known == certificate) {
             if !self.any_name {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
@@ -158,7 +158,7 @@ impl Trusted {
             return Ok(ServerCertVerified::assertion());
         }
         match self.inner.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is looked at last, after the chain was found good.
+            // The name is checked last, after the chain was found valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),

@@ -1,7 +1,7 @@
-//! A page as one HTML file: all that is text is in it as text; charts are drawn by its script from data in it.
+//! Renders a page as one HTML file: all text is in it as text; its script draws charts from data in it.
 //!
-//! Goes in: a [`Page`]. Comes out: HTML that loads nothing. Without its script it still says everything, because the
-//! figures of each chart stand below it as a table.
+//! Input: a [`Page`]. Output: HTML that loads nothing. Without its script it is still complete, because a table below
+//! each chart has its figures.
 
 mod escape;
 mod figures;
@@ -29,7 +29,7 @@ const CHARTS_STYLE: &str = include_str!("assets/uplot/uPlot.min.css");
 const CHARTS_SCRIPT: &str = include_str!("assets/uplot/uPlot.iife.min.js");
 const CHARTS_LICENCE: &str = include_str!("assets/uplot/LICENSE");
 
-/// The page as one HTML file.
+/// Renders the page as one HTML file.
 #[must_use]
 pub fn render(page: &Page) -> String {
     let title = escape::html(&page.title);
@@ -60,9 +60,9 @@ pub fn render(page: &Page) -> String {
     )
 }
 
-/// What a browser may run and load of the page: its own style and scripts, known by their hashes, and nothing else,
-/// should any text of a journal ever get past the escaping. Colours of single cells stand in attributes, which can load
-/// nothing.
+/// Content security policy: a browser may run and load only the page's own style and scripts, identified by their
+/// hashes. This protects readers if any text of a journal ever gets past the escaping. Colours of single cells are in
+/// attributes, which cannot load anything.
 fn policy(style: &str, scripts: &[String; 2]) -> String {
     let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
@@ -107,7 +107,7 @@ fn answer(page: &Page) -> String {
     )
 }
 
-/// The first sentence, and the rest: a full stop ends one where a space and a capital letter follow.
+/// Splits off the first sentence. A full stop ends a sentence if a space and a capital letter follow.
 fn first_sentence(text: &str) -> (&str, &str) {
     let is_end = |(at, _): &(usize, &str)| text[at + 2..].starts_with(char::is_uppercase);
     text.match_indices(". ").find(is_end).map_or((text, ""), |(at, _)| (&text[..=at], &text[at + 2..]))
@@ -198,7 +198,7 @@ fn whole_table(table: &Table) -> String {
     self::table(table, false)
 }
 
-/// A table in a box of its own, which scrolls where the page is narrow. Its caption is hidden where a summary says it.
+/// A table in its own box, which scrolls if the page is narrow. Its caption is hidden if a summary repeats it.
 fn table(table: &Table, captioned: bool) -> String {
     let class = |column: usize| {
         if table.columns.get(column).is_some_and(|column| column.is_number) { " class=\"number\"" } else { "" }
@@ -226,7 +226,7 @@ fn table(table: &Table, captioned: bool) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// A figure that keeps its unit beside it; its interval may go to the next line.
+/// Keeps a figure and its unit on one line; its interval may go to the next line.
 fn unbroken(text: &str) -> String {
     text.replace(' ', "\u{a0}").replace("\u{a0}(", " (").replace("\u{a0}[", " [").replace("\u{a0}±", " ±")
 }
@@ -248,7 +248,7 @@ fn figure(chart: &Chart) -> String {
         "<figure id=\"chart-{id}\" class=\"chart {kind}\">\n<figcaption><h3>{title}</h3>{description}</figcaption>\n"
     );
     let drawing = match &chart.plot {
-        // Its cells are its table too.
+        // Its cells are already a table.
         Plot::Heat(of) if of.written => return format!("{head}{}</figure>\n", written(of)),
         Plot::Heat(of) => heat::legend(of),
         _ => String::new(),

@@ -1,9 +1,9 @@
-//! Which format a scraper is answered in: content negotiation by `Accept`, after RFC 9110, section 12.5.1.
+//! Format of the response to a scraper: content negotiation by `Accept`, after RFC 9110, section 12.5.1.
 
 /// A format in which metrics are exposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Prometheus's text format 0.0.4, which everything that scrapes can read.
+    /// Prometheus's text format 0.0.4, which every scraper can read.
     Text,
     /// `OpenMetrics` 1.0.0, as text.
     OpenMetrics,
@@ -12,7 +12,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format. The first is the one for those who do not say what they want.
+    /// All formats. The first is the default.
     pub const ALL: [Format; 3] = [Format::Text, Format::OpenMetrics, Format::Protobuf];
 
     /// The value of `Content-Type`.
@@ -27,15 +27,14 @@ impl Format {
         }
     }
 
-    /// The format that this `Accept` likes best: the greatest q, then the one named more exactly, then the one named
-    /// first. [`Format::Text`] if it accepts none, or is empty: text that was not asked for is more use than status
-    /// 406.
+    /// The preferred format of this `Accept` header: the highest q, then the most specific range, then the first one.
+    /// [`Format::Text`] if none is acceptable or the header is empty: unrequested text is more useful than status 406.
     #[must_use]
     pub fn negotiate(accept: &str) -> Self {
         let ranges: Vec<Range> = accept.split(',').filter_map(Range::parse).collect();
         let mut best = (Format::Text, (0.0, 0, 0));
         for format in Self::ALL {
-            // The most exact range that a format is in says its q, so `text/plain;q=0, */*` is all but text.
+            // The most specific range that matches a format decides its q, so `text/plain;q=0, */*` means all but text.
             let matching =
                 ranges.iter().enumerate().filter_map(|(at, range)| Some((range.exactness(format)?, at, range)));
             let Some((exactness, at, range)) =
@@ -52,18 +51,18 @@ impl Format {
     }
 }
 
-/// One media range of an `Accept`.
+/// One media range of an `Accept` header.
 #[derive(Debug)]
 struct Range {
-    /// Such as `text/plain`, in small letters.
+    /// Such as `text/plain`, in lower case.
     media: String,
-    /// Name and value in small letters, q left out.
+    /// Names and values in lower case, without q.
     parameters: Vec<(String, String)>,
     q: f64,
 }
 
 impl Range {
-    /// None of what is no media range: it is as if it were not there.
+    /// `None` for an invalid media range, which is ignored.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let media = parts.next()?.to_ascii_lowercase();
@@ -82,7 +81,7 @@ impl Range {
         Some(range)
     }
 
-    /// How exactly it names the format; none if it does not.
+    /// How specifically it matches the format; `None` if it does not match.
     fn exactness(&self, format: Format) -> Option<u8> {
         let (media, terms): (&str, &[(&str, &str)]) = match format {
             Format::Text => ("text/plain", &[("version", "0.0.4")]),
@@ -99,7 +98,7 @@ impl Range {
         if self.media.strip_suffix("/*") == Some(class) {
             return Some(1);
         }
-        // Another version, or another message, is another format; `charset` and `escaping` make no difference here.
+        // Another version or message is another format; `charset` and `escaping` make no difference here.
         let disagrees =
             |(name, value): &(String, String)| terms.iter().any(|(term, wanted)| term == name && wanted != value);
         (self.media == media && !self.parameters.iter().any(disagrees)).then_some(2)

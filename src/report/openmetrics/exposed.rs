@@ -1,4 +1,4 @@
-//! What is exposed of a soak: sums over all rounds, and the figures of the last one.
+//! The exposed metrics of a soak: sums over all rounds, and the figures of the last round.
 
 use super::accept::Format;
 use super::family::{Family, Sort, Times, Value};
@@ -10,31 +10,31 @@ use crate::record::{Latencies, PointRecord};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Causes of failures that have a metric of their own; what comes after them counts as [`OTHER`].
+/// Maximum number of failure causes with their own metric; further causes count as [`OTHER`].
 const CAUSES_MOST: usize = 50;
-/// The cause under which the rest is counted.
+/// The cause that combines all further causes.
 const OTHER: &str = "other";
 
-/// What does not change in a soak.
+/// Constant facts about a soak.
 #[derive(Debug, Clone)]
 pub struct About {
     /// The verb, such as `soak`.
     pub verb: String,
-    /// The target as reports name it: never with a password.
+    /// Name of the target as in reports, without any password.
     pub target: String,
     /// The engine.
     pub engine: String,
-    /// When the soak began, whichever program began it: counters count from then.
+    /// When the soak began, even in an earlier process: counters count from then.
     pub started: Moment,
-    /// How long it is to take; none if until somebody ends it.
+    /// Planned duration; `None` if it runs until stopped.
     pub planned: Option<Nanos>,
-    /// What rounds must keep, in the order of [`Round::kept`].
+    /// Objectives of the rounds, in the order of [`Round::kept`].
     pub objectives: Vec<Objective>,
-    /// Share of the time in which they are to be kept; the rest is their error budget.
+    /// Fraction of time in which they must be met; the rest is their error budget.
     pub share: f64,
 }
 
-/// What is exposed of a soak. It grows with classes, kinds of operation and disks, not with rounds.
+/// Metrics of a soak. Grows with classes, kinds of operation and disks, not with rounds.
 #[derive(Debug, Clone)]
 pub struct Exposed {
     about: About,
@@ -45,16 +45,16 @@ pub struct Exposed {
     /// By cause.
     failed: BTreeMap<String, u64>,
     ends: Ends,
-    /// Numbers that were left out.
+    /// Number of skipped rounds.
     missed: u64,
     /// By objective.
     standings: Vec<Standing>,
     last: Option<Last>,
-    /// What was answered since the last round was added.
+    /// Responses since the last round was added.
     served: Vec<(Format, Arc<[u8]>)>,
 }
 
-/// Rounds by how they ended.
+/// Number of rounds by how they ended.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ends {
     whole: u64,
@@ -63,23 +63,23 @@ struct Ends {
     broken: u64,
 }
 
-/// How the rounds so far stand to an objective.
+/// State of an objective over the rounds so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Standing {
     kept: u64,
     missed: u64,
-    /// Rounds that did not take place behind one that missed it.
+    /// Rounds that did not take place after one that missed the objective.
     swallowed: u64,
 }
 
 impl Standing {
-    /// Share of the rounds that kept it; none if none says anything of it.
+    /// Fraction of rounds that met it; `None` if no round has a result for it.
     fn share_kept(&self) -> Option<f64> {
         let known = self.kept + self.missed;
         (known > 0).then(|| self.kept as f64 / known as f64)
     }
 
-    /// How much of the error budget is used, as the report has it; none where there is no budget.
+    /// Used fraction of the error budget, as in the report; `None` if there is no budget.
     fn budget_used(&self, share: f64) -> Option<f64> {
         let missed = self.missed + self.swallowed;
         let budget = (1.0 - share) * (self.kept + missed) as f64;
@@ -95,7 +95,7 @@ struct Last {
 }
 
 impl Exposed {
-    /// A soak without a round yet.
+    /// Creates the metrics of a soak without rounds.
     #[must_use]
     pub fn new(about: About) -> Self {
         Self {
@@ -111,14 +111,14 @@ impl Exposed {
         }
     }
 
-    /// What rounds must keep, in the order of [`Round::kept`].
+    /// Objectives of the rounds, in the order of [`Round::kept`].
     #[must_use]
     pub fn objectives(&self) -> &[Objective] {
         &self.about.objectives
     }
 
-    /// Adds a round with the record that it was made of. Rounds come in the order of the journal; a soak that is
-    /// resumed begins with those that the journal holds, so that no counter falls.
+    /// Adds a round and its record. Rounds come in the order of the journal; a resumed soak begins with those in the
+    /// journal, so that no counter falls.
     pub fn add_round(&mut self, round: &Round, record: &PointRecord) {
         for stream in &record.streams {
             for kind in &stream.kinds {
@@ -155,8 +155,8 @@ impl Exposed {
         self.served.clear();
     }
 
-    /// The content type and the body for a scraper that asks with this `Accept`. A body is made once a round, whoever
-    /// asks how often: it takes time from what is measured.
+    /// The content type and the body for this `Accept` header. A body is encoded only once per round, however often it
+    /// is requested: encoding takes time from the measurement.
     #[must_use]
     pub fn answer(&mut self, accept: &str) -> (&'static str, Arc<[u8]>) {
         let format = Format::negotiate(accept);
@@ -169,7 +169,7 @@ impl Exposed {
         (format.content_type(), body)
     }
 
-    /// All of it in a format.
+    /// Encodes all metrics in a format.
     #[must_use]
     pub fn encode(&self, format: Format) -> Vec<u8> {
         let created = self.about.started.unix_seconds();
@@ -181,7 +181,7 @@ impl Exposed {
         }
     }
 
-    /// Every family that has a metric.
+    /// All families that have a metric.
     fn families(&self) -> Vec<Family> {
         let mut families = self.soak();
         families.extend(self.operations());
@@ -271,12 +271,12 @@ impl Exposed {
 }
 
 impl Last {
-    /// What the round measured.
+    /// Metrics of the round's measurements.
     fn figures(&self) -> Vec<Family> {
         let round = &self.round;
         let gauge = |name: &str, help, value: Option<f64>| Family::new(name, Sort::Gauge, help).with(&[], value);
         let seconds = |microseconds: Option<f64>| microseconds.map(|microseconds| microseconds / 1e6);
-        // Not `quantile`: that label is a summary's, and its quantiles are of all that was ever counted.
+        // Not `quantile`: that is the label of a summary, whose quantiles cover everything ever counted.
         let response = Family::new("round_response_seconds", Sort::Gauge, "Response time in the last round.")
             .with(&[("statistic", "mean")], seconds(round.mean_us))
             .with(&[("statistic", "p50")], seconds(round.p50_us))
@@ -294,7 +294,7 @@ impl Last {
         ]
     }
 
-    /// What the host and its disks did meanwhile.
+    /// Metrics of the host and its disks during the round.
     fn machine(&self) -> Vec<Family> {
         let mut busy = Family::new(
             "device_busy_ratio",

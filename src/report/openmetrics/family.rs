@@ -1,13 +1,12 @@
-//! Families of metrics, as every format has them, and how our histogram becomes Prometheus's.
+//! Families of metrics for all formats, and the conversion of our histogram into Prometheus's.
 
 use crate::record::{Latencies, histogram::Band};
 
-/// The word that every name begins with.
+/// Prefix of all names.
 pub(super) const PREFIX: &str = "rigel";
 
-/// Limits of the buckets of a classic histogram: nanoseconds, and seconds as `OpenMetrics` writes them, which is the
-/// form that Prometheus itself gives to the limits it reads from protobuf. So a series is the same one in every
-/// format.
+/// Bucket limits of a classic histogram: in nanoseconds, and in seconds as `OpenMetrics` writes them. Prometheus itself
+/// formats the limits from protobuf in the same way, so a series is the same in every format.
 pub(super) const LIMITS: [(u64, &str); 19] = [
     (10_000, "1e-05"),
     (20_000, "2e-05"),
@@ -30,29 +29,29 @@ pub(super) const LIMITS: [(u64, &str); 19] = [
     (10_000_000_000, "10.0"),
 ];
 
-/// The resolution of native histograms: each power of two is cut into 2^5 buckets, so each is 2.2 % wide.
+/// Resolution of native histograms: each power of two is divided into 2^5 buckets, so each is 2.2 % wide.
 pub(super) const SCHEMA: i32 = 5;
 
-/// What the values of a family are.
+/// Kind of the values of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     /// Grows from the soak's beginning; its samples end in `_total`.
     Counter,
-    /// May go either way.
+    /// May rise and fall.
     Gauge,
-    /// Always 1, and tells by its labels; its sample ends in `_info`.
+    /// Always 1, with the information in its labels; its sample ends in `_info`.
     Info,
-    /// Counts by size.
+    /// Counts per bucket.
     Histogram,
 }
 
 /// Metrics of one name.
 #[derive(Debug)]
 pub(super) struct Family {
-    /// Without the ending that its sort gives to samples.
+    /// The name without the suffix of its samples.
     pub(super) name: String,
     pub(super) sort: Sort,
-    /// A base unit that the name ends in; none of counts.
+    /// The base unit at the end of the name; `None` for counts.
     pub(super) unit: Option<&'static str>,
     pub(super) help: &'static str,
     pub(super) metrics: Vec<Metric>,
@@ -65,30 +64,30 @@ pub(super) struct Metric {
     pub(super) value: Value,
 }
 
-/// What a metric holds.
+/// Value of a metric.
 #[derive(Debug)]
 pub(super) enum Value {
     Number(f64),
     Times(Times),
 }
 
-/// Response times as Prometheus's two kinds of histogram have them.
+/// Response times in Prometheus's two kinds of histogram.
 ///
-/// A bucket of ours goes as a whole where its middle is. It is at most 0.78 % wide, so a time counts in the right
-/// bucket of Prometheus's or, if it is within 0.4 % of the limit, in the one beside: a limit is exact within 0.4 %,
-/// and a quantile from the native histogram within 2.2 % + 0.4 %. The same bucket of ours always goes to the same
-/// bucket, so no count ever falls.
+/// Each of our buckets is counted as a whole at its middle. It is at most 0.78 % wide. So a time counts in the right
+/// Prometheus bucket or, within 0.4 % of a limit, in the neighbouring one: a limit is exact within 0.4 %, and a
+/// quantile from the native histogram within 2.2 % + 0.4 %. The same bucket always maps to the same Prometheus bucket,
+/// so no count ever falls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Times {
-    /// How many.
+    /// Number of times.
     pub(super) count: u64,
-    /// Seconds, summed; exact.
+    /// Sum in seconds; exact.
     pub(super) sum: f64,
-    /// For each of [`LIMITS`], how many are not above it.
+    /// For each of [`LIMITS`], the number of times up to the limit.
     pub(super) classic: Vec<u64>,
-    /// How many are zero.
+    /// Number of zero times.
     pub(super) zeros: u64,
-    /// Native buckets that are not empty: bucket i holds times above 2^((i-1)/32) up to 2^(i/32) seconds. Ascending.
+    /// Native buckets that are not empty, ascending: bucket i contains times above 2^((i-1)/32) up to 2^(i/32) seconds.
     pub(super) native: Vec<(i32, u64)>,
 }
 
@@ -127,14 +126,14 @@ fn native_index(seconds: f64) -> i32 {
 }
 
 impl Family {
-    /// A family without metrics yet, whose name is `rigel_` and this.
+    /// Creates a family without metrics; its full name is `rigel_` and `name`.
     pub(super) fn new(name: &str, sort: Sort, help: &'static str) -> Self {
         let unit = ["seconds", "ratio"].into_iter().find(|unit| name.ends_with(&format!("_{unit}")));
         let name = if name.is_empty() { PREFIX.to_string() } else { format!("{PREFIX}_{name}") };
         Self { name, sort, unit, help, metrics: Vec::new() }
     }
 
-    /// With one more metric; without, if there is no figure.
+    /// Adds a metric if there is a value.
     pub(super) fn with(mut self, labels: &[(&'static str, &str)], value: impl Into<Option<f64>>) -> Self {
         if let Some(value) = value.into() {
             self.push(labels, Value::Number(value));
@@ -148,7 +147,7 @@ impl Family {
         self.metrics.push(Metric { labels, value });
     }
 
-    /// What the names of its samples end in, histograms aside.
+    /// Suffix of its sample names, except for histograms.
     pub(super) fn ending(&self) -> &'static str {
         match self.sort {
             Sort::Counter => "_total",
@@ -157,7 +156,7 @@ impl Family {
         }
     }
 
-    /// The name that formats older than `OpenMetrics` know it by.
+    /// Its name in formats older than `OpenMetrics`.
     pub(super) fn full_name(&self) -> String {
         format!("{}{}", self.name, self.ending())
     }
@@ -213,7 +212,7 @@ mod tests {
                 let within = |share: f64| values.iter().filter(|value| **value as f64 <= most(share)).count();
                 prop_assert!(within(0.996) as u64 <= *counted && *counted <= within(1.004) as u64);
             }
-            // Values by rank stand in buckets by rank.
+            // Values by rank must be in buckets by rank.
             let mut sorted: Vec<u64> = values.iter().copied().filter(|value| *value > 0).collect();
             sorted.sort_unstable();
             let mut sorted = sorted.into_iter();

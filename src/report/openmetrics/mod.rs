@@ -1,7 +1,7 @@
-//! What a soak tells Prometheus while it runs, in the three formats that scrapers ask for.
+//! Metrics of a running soak for Prometheus, in three formats.
 //!
-//! Goes in: the rounds so far, one by one, and the `Accept` of a scraper. Comes out: a content type and a body. Pure:
-//! an [`Exposed`] opens nothing, knows no clock, and is no larger after a thousand rounds than after ten.
+//! Input: the rounds so far, one by one, and the `Accept` header of a scraper. Output: a content type and a body. Pure:
+//! an [`Exposed`] opens nothing, reads no clock, and is no larger after a thousand rounds than after ten.
 //! docs/methods/metrics.md lists the metrics.
 
 mod accept;

@@ -1,12 +1,13 @@
-//! Metrics as Prometheus's protobuf: `io.prometheus.client.MetricFamily`, each behind its length.
+//! Metrics as Prometheus's protobuf: `io.prometheus.client.MetricFamily`, each preceded by its length.
 //!
-//! The numbers of the fields are those of `metrics.proto` in the project `prometheus/client_model`. The encoding is
-//! written out here: it takes varints, doubles and nesting, and a generator would bring a build step and two crates.
-//! A histogram carries classic buckets as well as native ones, and whoever scrapes takes what it understands.
+//! Field numbers are those of `metrics.proto` in the project `prometheus/client_model`. The encoding is written by
+//! hand: it needs only varints, doubles and nesting, while a generator would add a build step and two crates. A
+//! histogram contains both classic and native buckets, and the scraper uses the kind that it supports.
 
 use super::family::{Family, LIMITS, Metric, SCHEMA, Sort, Times, Value};
 
-/// The families, each behind its length. `created`: since when counters count, in seconds since 1970.
+/// Encodes the families, each preceded by its length. `created` is the beginning of the counters, in seconds since
+/// 1970.
 pub(super) fn encode(families: &[Family], created: i64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for family in families {
@@ -43,7 +44,7 @@ fn metric_message(family: &Family, metric: &Metric, created: i64) -> Message {
         message.nested(1, &label);
     }
     let mut since = Message::default();
-    // A timestamp before 1970 is not told.
+    // A timestamp before 1970 is sent as 0.
     since.unsigned(1, created.try_into().unwrap_or(0));
     match &metric.value {
         Value::Number(value) => {
@@ -75,11 +76,11 @@ fn histogram_message(times: &Times) -> Message {
         message.nested(3, &bucket);
     }
     message.signed(5, SCHEMA.into());
-    // Zero is the only time that no bucket above zero holds.
+    // Only zero itself is outside of all buckets.
     message.double(6, 0.0);
     message.unsigned(7, times.zeros);
     let spans = spans(&times.native);
-    // An empty span says that this is a native histogram, if nothing else does.
+    // An empty span marks a native histogram that has no other span.
     let spans = if spans.is_empty() { vec![(0, 0)] } else { spans };
     for (offset, length) in spans {
         let mut span = Message::default();
@@ -96,7 +97,7 @@ fn histogram_message(times: &Times) -> Message {
     message
 }
 
-/// Runs of buckets one after the other: how many indices lie between the one before, or 0, and its first; its length.
+/// Runs of consecutive buckets: the gap between the previous run (or 0) and the first index, and the length.
 fn spans(buckets: &[(i32, u64)]) -> Vec<(i64, u64)> {
     let mut spans: Vec<(i64, u64)> = Vec::new();
     let mut next = 0;
@@ -111,7 +112,7 @@ fn spans(buckets: &[(i32, u64)]) -> Vec<(i64, u64)> {
     spans
 }
 
-/// A message of protobuf: fields one after the other.
+/// A protobuf message: a sequence of fields.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 
@@ -129,7 +130,7 @@ impl Message {
         put_varint(&mut self.0, value);
     }
 
-    /// sint32 and sint64: zigzag, small numbers of either sign are short.
+    /// sint32 and sint64: zigzag encoding, which makes small numbers of either sign short.
     fn signed(&mut self, field: u64, value: i64) {
         self.unsigned(field, ((value << 1) ^ (value >> 63)).cast_unsigned());
     }
@@ -154,7 +155,7 @@ impl Message {
     }
 }
 
-/// Seven bits a byte, the least first; the eighth says that more follow.
+/// Seven bits per byte, the lowest first; the eighth bit marks that more bytes follow.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits")]
 fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

@@ -1,18 +1,18 @@
-//! Metrics as text: `OpenMetrics` 1.0.0, and the text format 0.0.4 that came before it.
+//! Metrics as text: `OpenMetrics` 1.0.0, and its predecessor, the text format 0.0.4.
 //!
-//! Neither has native histograms: they show the classic buckets.
+//! Neither has native histograms: both use classic buckets.
 
 use super::family::{Family, LIMITS, Metric, Sort, Times, Value};
 use std::fmt::Write;
 
-/// One of the two texts.
+/// One of the two text formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     OpenMetrics,
     Prometheus,
 }
 
-/// The families as text. `created`: since when counters count, in seconds since 1970.
+/// Encodes the families as text. `created` is the beginning of the counters, in seconds since 1970.
 pub(super) fn encode(families: &[Family], created: i64, dialect: Dialect) -> Vec<u8> {
     let mut text = String::new();
     for family in families {
@@ -26,7 +26,7 @@ pub(super) fn encode(families: &[Family], created: i64, dialect: Dialect) -> Vec
     text.into_bytes()
 }
 
-/// Type, unit and help, in the order and by the names of the dialect.
+/// Writes type, unit and help, in the order and with the names of the dialect.
 fn head(text: &mut String, family: &Family, dialect: Dialect) {
     let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
     match dialect {

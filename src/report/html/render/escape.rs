@@ -1,8 +1,8 @@
-//! Text that comes from elsewhere, made safe to stand in a page: in its text, in an attribute, in a script.
+//! Escapes foreign text for a page: for text, attributes and scripts.
 
 use serde_json::Value;
 
-/// As text or between the double quotes of an attribute.
+/// Escapes text, also for use between the double quotes of an attribute.
 pub(super) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,11 +18,11 @@ pub(super) fn html(text: &str) -> String {
     safe
 }
 
-/// As text of a paragraph, in which `code` between backquotes is set as such.
+/// Escapes text of a paragraph, and marks up `code` between backquotes.
 pub(super) fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        // One of them has no partner.
+        // One backquote has no partner.
         return html(text);
     }
     let set = |(index, part): (usize, &&str)| {
@@ -31,13 +31,13 @@ pub(super) fn prose(text: &str) -> String {
     parts.iter().enumerate().map(set).collect()
 }
 
-/// As the value of an `id`, and of a link to it: letters, digits, `-` and `_`.
+/// Converts text to a value for `id` and for links to it: letters, digits, `-` and `_`.
 pub(super) fn id(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
 }
 
-/// As the inside of a `<script type="application/json">`. No `<` remains, so that nothing in it ends the script or
-/// begins a comment.
+/// Escapes JSON for the inside of a `<script type="application/json">`. No `<` remains, so that nothing in it can end
+/// the script or begin a comment.
 pub(super) fn json(value: &Value) -> String {
     value
         .to_string()

@@ -1,4 +1,4 @@
-//! What a chart shows, twice: as data for the script that draws it, and as a table for who cannot see it.
+//! Contents of a chart, twice: as data for the script that draws it, and as a table for readers who cannot see it.
 
 use super::unit;
 use crate::analyse::Limits;
@@ -6,12 +6,12 @@ use crate::report::html::page::{Axis, Column, Heat, Lines, Mark, Plot, Series, T
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Rows of a table that is made from a chart: more make the page large, and nobody reads them.
+/// Maximum number of rows of a table made from a chart: more rows make the page large, and nobody reads them.
 const ROWS_MAX: usize = 500;
-/// Columns of one that is made from a field of cells.
+/// Maximum number of columns of a table made from a heat map.
 const COLUMNS_MAX: usize = 40;
 
-/// The data of a chart, with as many digits as can be seen.
+/// The data of a chart, with as many digits as are visible.
 pub(super) fn data(plot: &Plot) -> Value {
     match plot {
         Plot::Lines(lines) => panels("lines", std::slice::from_ref(lines)),
@@ -20,7 +20,7 @@ pub(super) fn data(plot: &Plot) -> Value {
     }
 }
 
-/// Its figures, and a sentence where some were left out.
+/// The figures of a chart, and a sentence if some were left out.
 pub(super) fn table(title: &str, plot: &Plot) -> (Table, Option<String>) {
     match plot {
         Plot::Lines(lines) => table_of_panels(title, std::slice::from_ref(lines)),
@@ -29,7 +29,7 @@ pub(super) fn table(title: &str, plot: &Plot) -> (Table, Option<String>) {
     }
 }
 
-/// What is marked in it, in words.
+/// Descriptions of the marks in a chart.
 pub(super) fn marks(plot: &Plot) -> Vec<String> {
     let say = |lines: &Lines, mark: &Mark| {
         let axis = if mark.upright { &lines.x } else { &lines.y };
@@ -41,7 +41,7 @@ pub(super) fn marks(plot: &Plot) -> Vec<String> {
         Plot::Lines(lines) => of(lines),
         Plot::Stack { panels } => {
             let mut said: Vec<String> = panels.iter().flat_map(of).collect();
-            // What happened at a moment is marked in every panel.
+            // A mark at a point in time is repeated in every panel.
             let mut seen = std::collections::BTreeSet::new();
             said.retain(|mark| seen.insert(mark.clone()));
             said
@@ -51,7 +51,7 @@ pub(super) fn marks(plot: &Plot) -> Vec<String> {
 }
 
 fn panels(kind: &str, panels: &[Lines]) -> Value {
-    // Series that lie over the same values share them.
+    // Series over the same values share them.
     let mut shared: Vec<(&[f64], Unit)> = Vec::new();
     let mut drawn = Vec::new();
     for lines in panels {
@@ -134,7 +134,7 @@ fn field(heat: &Heat) -> Value {
     })
 }
 
-/// Six digits that count; of times, milliseconds.
+/// Rounds to six significant digits; times are in milliseconds.
 fn number(unit: Unit, value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
@@ -151,7 +151,7 @@ fn number(unit: Unit, value: f64) -> Value {
     rounded.into()
 }
 
-/// The axis that a series is read at.
+/// The vertical axis of a series.
 fn vertical<'a>(lines: &'a Lines, series: &Series) -> &'a Axis {
     lines.right.as_ref().filter(|_| series.at_right).unwrap_or(&lines.y)
 }
@@ -183,7 +183,7 @@ fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
     (Table { caption, columns: columns.collect(), rows, folded: false }, cut)
 }
 
-/// What a series says at a place, with its interval and its own words.
+/// Text of a series at a position, with its interval and its own words.
 fn cell(unit: Unit, series: &Series, at: f64) -> String {
     let Ok(index) = series.x.binary_search_by(|x| x.total_cmp(&at)) else { return String::new() };
     let Some(value) = series.y.get(index).copied().flatten() else { return String::new() };

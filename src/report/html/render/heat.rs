@@ -1,11 +1,11 @@
-//! A field of coloured cells: its colours, and the table of coloured cells that few of them are drawn as.
+//! A heat map: its colours, and the table of coloured cells that is used for small heat maps.
 
 use super::{escape, unit};
 use crate::report::html::page::{Heat, Unit};
 use std::fmt::Write;
 
-/// Points of a scale from dark blue to yellow whose lightness grows evenly, so that it can be read in grey and by
-/// the colour-blind.
+/// Points of a scale from dark blue to yellow with evenly increasing lightness, so that it can be read in grey and by
+/// colour-blind people.
 const SCALE: [[f64; 3]; 9] = [
     [68.0, 1.0, 84.0],
     [71.0, 45.0, 123.0],
@@ -18,9 +18,9 @@ const SCALE: [[f64; 3]; 9] = [
     [253.0, 231.0, 37.0],
 ];
 
-/// A field with the value written into each cell.
+/// A heat map as a table with the value in each cell.
 pub(super) fn grid(heat: &Heat) -> String {
-    // Columns keep room for a figure: where there is none, the field scrolls.
+    // Columns have a minimum width for a figure; if the page is too narrow, the table scrolls.
     let width = 3.4 + 2.7 * heat.columns.len() as f64;
     let mut html = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"heat\" style=\"min-width:{width:.1}rem\">",
@@ -61,7 +61,7 @@ pub(super) fn grid(heat: &Heat) -> String {
     html + "</tr></tfoot></table></div>"
 }
 
-/// What the colours mean, in figures.
+/// Legend of the colours.
 pub(super) fn legend(heat: &Heat) -> String {
     let Some((low, high)) = ends(heat) else { return String::new() };
     let figure = |value: f64| escape::html(&unit::text(heat.unit, value));
@@ -82,8 +82,8 @@ pub(super) fn legend(heat: &Heat) -> String {
     )
 }
 
-/// By what values are divided before they are written into cells, and what the legend says of it: a unit in each cell
-/// would take more room than the figure.
+/// The divisor of values in cells, and its unit for the legend: a unit in each cell would take more space than the
+/// figure.
 fn in_cells(heat: &Heat) -> (f64, &'static str) {
     let (low, high) = ends(heat).unwrap_or((0.0, 0.0));
     match heat.unit {
@@ -97,23 +97,23 @@ fn in_cells(heat: &Heat) -> (f64, &'static str) {
 
 fn in_cell(unit: Unit, value: f64) -> String {
     match unit {
-        // Less than a hundredth of a millisecond is not told apart in so little room.
+        // Differences below a hundredth of a millisecond are not shown in so little space.
         Unit::Microseconds | Unit::Share if value.abs() < 0.1 => unit::significant(value, 2),
         Unit::Microseconds | Unit::Share => unit::short(Unit::Number, value),
         _ => unit::short(unit, value),
     }
 }
 
-/// The points of the scale in the words of CSS.
+/// The points of the scale in CSS syntax.
 pub(super) fn stops() -> Vec<String> {
     SCALE.iter().map(|[red, green, blue]| format!("rgb({red},{green},{blue})")).collect()
 }
 
-/// Least and greatest value, on a logarithmic scale of those above zero.
+/// Minimum and maximum value; on a logarithmic scale only of values above zero.
 fn ends(heat: &Heat) -> Option<(f64, f64)> {
     let range = heat.range.iter().flat_map(|(low, high)| [*low, *high]);
     let values = heat.values.iter().flatten().flatten().copied();
-    // A field without a value has no colours, whatever its range.
+    // A heat map without values has no colours, whatever its range.
     values.clone().next()?;
     let values = values.chain(range);
     let drawn = values.filter(|value| value.is_finite() && !(heat.log && *value <= 0.0));
@@ -123,7 +123,7 @@ fn ends(heat: &Heat) -> Option<(f64, f64)> {
     })
 }
 
-/// Where a value lies between the ends, from 0 to 1.
+/// Position of a value between the ends, from 0 to 1.
 fn place(value: f64, (low, high): (f64, f64), log: bool) -> f64 {
     if low >= high {
         return 0.5;
@@ -145,7 +145,7 @@ fn colour(place: f64) -> [u8; 3] {
     })
 }
 
-/// Black text on it has more contrast than white: its luminance is above 0.179 (WCAG 2, relative luminance).
+/// True if black text has more contrast than white: the luminance is above 0.179 (WCAG 2, relative luminance).
 fn is_light(colour: [u8; 3]) -> bool {
     luminance(colour) > 0.179
 }

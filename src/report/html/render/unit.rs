@@ -1,4 +1,4 @@
-//! Figures as people read them. `base.js` writes them in the same way.
+//! Formats figures for people. `base.js` formats them in the same way.
 
 use crate::report::html::page::Unit;
 
@@ -35,7 +35,7 @@ pub(super) fn short(unit: Unit, value: f64) -> String {
     }
 }
 
-/// With commas between thousands, and decimals only where they say something.
+/// With commas between thousands, and only significant decimals.
 fn plain(value: f64) -> String {
     if value.abs() < 999.5 {
         return significant(value, 4);
@@ -51,7 +51,7 @@ fn plain(value: f64) -> String {
     if value < 0.0 { format!("-{grouped}") } else { grouped }
 }
 
-/// So many digits that count, without zeros behind them.
+/// This number of significant digits, without trailing zeros.
 pub(super) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { value.to_string() };
@@ -62,7 +62,7 @@ pub(super) fn significant(value: f64, digits: i32) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// `p99.9` for `-log10(1 - 0.999)`.
+/// Formats `-log10(1 - 0.999)` as `p99.9`.
 fn quantile(drawn: f64) -> String {
     let rest = 10f64.powf(-drawn) * 100.0;
     #[expect(clippy::cast_possible_truncation, reason = "a few nines")]
@@ -71,7 +71,7 @@ fn quantile(drawn: f64) -> String {
     format!("p{}", if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
 }
 
-/// Seconds since the beginning: `12.5 s`, `3:25` in minutes, `26:03:25` in hours.
+/// Formats seconds since the beginning: `12.5 s`, `3:25` in minutes, `26:03:25` in hours.
 fn duration(seconds: f64) -> String {
     if seconds.abs() < 120.0 {
         return format!("{} s", significant(seconds, 4));
@@ -82,7 +82,7 @@ fn duration(seconds: f64) -> String {
     if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
 }
 
-/// `2026-03-01 12:30:05`, of seconds that are local already.
+/// Formats seconds in local time as `2026-03-01 12:30:05`.
 fn moment(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "what is out of range is said so by the conversion")]
     let moment = jiff::Timestamp::from_second(seconds.round() as i64);
