@@ -82,11 +82,11 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     let verbs = "`rigel report`, `advise` and `compare`";
-    if args.like_oracle && !args.measuring.json {
+    if args.like_oracle && !args.measuring.outcome.json {
         result(&report::calibration::oracle_row(&run, calibration));
         page::place(&run, &found, directory, verbs);
     } else {
-        page::show(&run, &found, directory, args.measuring.json, verbs);
+        page::show(&run, &found, directory, args.measuring.outcome.json, verbs);
     }
     measuring::refuse_incomplete(&run, stopped, directory)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);

@@ -93,7 +93,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let RunResult::Curve(curve) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    page::show(&run, &found, directory, args.measuring.json, "`rigel report`, `advise` and `compare`");
+    page::show(&run, &found, directory, args.measuring.outcome.json, "`rigel report`, `advise` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }

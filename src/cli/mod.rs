@@ -16,6 +16,7 @@ mod live;
 mod measuring;
 mod orion;
 pub mod orion_args;
+pub mod outcome;
 mod output;
 mod page;
 mod pages;

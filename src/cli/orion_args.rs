@@ -6,6 +6,7 @@
 //! Opens nothing, prints nothing.
 
 use super::measuring::ENGINES;
+use super::outcome::OutcomeArgs;
 use super::target::Given;
 use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
 use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
@@ -137,27 +138,15 @@ pub struct OrionArgs {
     /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
-    /// Directory for all that is written [default: Orion's files here, the journal in a .rigel directory beside them]
-    #[arg(long, value_name = "DIR", help_heading = RIGELS)]
-    pub out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
-    #[arg(long, help_heading = RIGELS)]
-    pub json: bool,
+    #[expect(missing_docs, reason = "clap would show it instead of the options")]
+    #[command(flatten, next_help_heading = RIGELS)]
+    pub outcome: OutcomeArgs,
     /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub resume: Option<PathBuf>,
     /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Hides progress; results, warnings and errors are still shown
-    #[arg(long, help_heading = RIGELS)]
-    pub no_progress: bool,
-    /// Shows the run on a live screen
-    #[arg(long, help_heading = RIGELS, conflicts_with = "no_progress")]
-    pub live: bool,
-    /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N", help_heading = RIGELS)]
-    pub seed: Option<u64>,
 
     /// Which of Orion's options were given, without dashes; the others have their defaults
     #[arg(skip)]
@@ -260,7 +249,10 @@ pub fn command() -> clap::Command {
     // A number below zero is a bad value, which names its option, and not an unknown option.
     let negative =
         |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
-    OrionArgs::command().mut_args(negative)
+    // Orion's own files have a place of their own.
+    let out = "Directory for everything written [default: Orion's files here, the journal in a .rigel directory beside \
+               them]";
+    OrionArgs::command().mut_args(negative).mut_arg("out", |arg| arg.help(out))
 }
 
 /// What the arguments ask for.
@@ -450,8 +442,8 @@ impl OrionArgs {
             ("--buffered", self.buffered),
             ("--allow-holes", self.allow_holes),
             ("--workers", self.workers.is_some()),
-            ("--out", self.out.is_some()),
-            ("--seed", self.seed.is_some()),
+            ("--out", self.outcome.out.is_some()),
+            ("--seed", self.outcome.seed.is_some()),
         ];
         let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
         match fixed.or(rigels) {

@@ -118,14 +118,14 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         Some(directory) => {
             let Some(resumed) = rounds::resume(directory, &args.measuring, &mut ended)? else {
                 remark("nothing of this soak is left to measure\n\n");
-                return report_on(directory, args.measuring.json, None);
+                return report_on(directory, args.measuring.outcome.json, None);
             };
             resumed
         }
         None => (args.begin()?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
-    report_on(job.results.directory(), args.measuring.json, Some(stopped))
+    report_on(job.results.directory(), args.measuring.outcome.json, Some(stopped))
 }
 
 /// Shows the report, and answers the exit status. `stopped` says whether what was measured now was ended before it was

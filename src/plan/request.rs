@@ -2,6 +2,7 @@
 //!
 //! The points of `orion` are all known beforehand, and an import has none: neither has a next one here.
 
+use super::orion::VolumeShape;
 use crate::analyse::PointSummary;
 use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms};
 
@@ -35,7 +36,16 @@ impl Request {
         }
     }
 
-    /// Points with the most that any may have outstanding: what must be granted before anything begins.
+    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum outstanding.
+    #[must_use]
+    pub fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
+        match self {
+            Self::Orion(request) => request.points(volume, seed),
+            other => other.extremes(volume.usable, seed),
+        }
+    }
+
+    /// Points with the maximum that any may have outstanding: what must be granted before anything begins.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         match self {
