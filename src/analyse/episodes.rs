@@ -9,10 +9,10 @@ use serde::Serialize;
 
 /// Minimum distance of a slow round's rate below the usual level: 10 %.
 pub const SLOWDOWN: f64 = 0.10;
-/// A slowdown is detected this many times the noise below the usual level, if that is more than `SLOWDOWN`: for levels
-/// between steps,
+/// Levels between steps show a slowdown if they are this many times the noise below the usual level, if that is more
+/// than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
-/// and for medians of five rounds, if the level changed too gradually for steps.
+/// The same factor for medians of five rounds, which are used if the level changed too gradually for steps.
 const NOISE_GRADUAL: f64 = 6.0;
 /// Consecutive rounds at the usual level that end a slowdown.
 const BACK: usize = 2;

@@ -33,10 +33,10 @@ pub struct Knee {
     pub bounded_below: bool,
     /// True if a larger load was measured where latency grew instead of throughput.
     pub bounded_above: bool,
-    /// The load at which the asymptotes of throughput cross: throughput at a load of one, times the load, and the
-    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984, ch.
-    /// 5. It is a second opinion, and lies below the knee if the rise is not straight. `None` if a load of one was not
-    /// measured.
+    /// The load where the asymptotes of throughput cross: throughput at a load of one, times the load, and the
+    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+    /// ch. 5. It is a second opinion, and lies below the knee if the rise is not straight. `None` if a load of one was
+    /// not measured.
     pub asymptotes: Option<f64>,
 }
 

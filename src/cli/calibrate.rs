@@ -117,7 +117,7 @@ impl CalibrateArgs {
     }
 }
 
-/// Checks that a size can be the size of an I/O; `option` is for the message.
+/// The size as that of an I/O, if it can be one; `option` is named in the refusal.
 pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error> {
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
     u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {

@@ -37,8 +37,8 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     Ok(Some(targets.iter().map(|target| target.to_string_lossy().into_owned()).collect()))
 }
 
-/// Access to the databases with these URLs. The password is searched where libpq and the clients of `MySQL` search it,
-/// and requested on a terminal if a server needs one.
+/// Access to the databases with these URLs. The password is taken from where libpq and the clients of `MySQL` take it,
+/// or requested on a terminal if a server needs one.
 pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;

@@ -19,7 +19,7 @@ const FILL_EVERY: Nanos = Nanos::from_secs(10);
 /// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// None.
+    /// No progress output.
     Silent,
     /// Lines.
     Lines,

@@ -51,7 +51,7 @@ pub struct Op {
     pub kind: Kind,
 }
 
-/// The index of an outstanding operation within a session: `0..slots`.
+/// The index of a slot for one outstanding operation within a session: `0..slots`.
 pub type Slot = u16;
 
 /// A completed operation.

@@ -74,7 +74,7 @@ pub struct SqlWork {
     pub scans: Ratio,
     /// How much of a row an update changes.
     pub redo: Redo,
-    /// A part of every table that gets additional operations.
+    /// A part of every table that receives every n-th operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_spot: Option<HotSpot>,
     /// Every n-th operation of a session goes to the first table instead of its own.
@@ -152,7 +152,7 @@ pub enum ReadWay {
     File,
 }
 
-/// A part of every table that gets additional operations.
+/// A part of every table that receives every n-th operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotSpot {
     /// Every n-th operation of a session goes there.
