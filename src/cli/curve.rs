@@ -1,4 +1,4 @@
-//! `rigel curve`: latency against throughput, at the loads that are asked for.
+//! `rigel curve`: latency against throughput, at the requested loads.
 
 use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
 use super::database;
@@ -99,7 +99,7 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
 }
 
 impl CurveArgs {
-    /// A curve of a database's sessions.
+    /// Begins a curve of database sessions.
     fn on_database(&self, urls: &[String]) -> Result<measuring::Job, Error> {
         let asked = [
             ("--mix", self.mix.is_some(), "--update"),
