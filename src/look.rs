@@ -10,7 +10,9 @@ use crate::clock::Clock;
 use crate::engine::layout::VolumeMap;
 use crate::engine::opened::{Identity, Opened};
 use crate::engine::{guard, probe};
-use crate::model::{Bytes, Error, FileKind, Finding, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember};
+use crate::model::{
+    Bytes, Error, FileKind, Finding, FindingName, Host, Layout, Nanos, Sample, Severity, TargetFacts, VolumeMember,
+};
 use crate::observe::{self, Observer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,7 +81,7 @@ pub fn writing(members: &[Opened]) -> Vec<Finding> {
     let refused = |member: &Opened| {
         let named_twice = [member.path().to_path_buf()];
         let (Error::Usage { what, hint } | Error::Failed { what, hint }) = guard::judge(member, &named_twice).err()?;
-        Some(Finding { severity: Severity::Note, name: "write-guard".into(), what, hint })
+        Some(Finding { severity: Severity::Note, name: FindingName::WriteGuard.name().into(), what, hint })
     };
     members.iter().filter_map(refused).collect()
 }
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(look.target.usable, Bytes(1 << 20));
         assert_eq!(look.target.members[0].path, path);
         assert!(look.after.at > look.before.at && look.host.cpus > 0);
-        assert!(!look.findings.iter().any(|finding| finding.name == "holes"), "{:?}", look.findings);
+        assert!(!look.findings.iter().any(|finding| finding.is(FindingName::Holes)), "{:?}", look.findings);
         // Every whole disk below is sampled.
         let devices = &look.target.members[0].devices;
         assert!(devices.iter().all(|device| look.after.devices.contains_key(&device.name)), "{look:?}");

@@ -20,8 +20,8 @@ use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
 use crate::look;
 use crate::model::{
-    Bytes, Error, Finding, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target, TargetFacts, Until,
-    VolumeMember,
+    Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target,
+    TargetFacts, Until, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
@@ -170,13 +170,13 @@ impl Bench {
             Target::Sim(spec) => {
                 let engine = Sim::new(*spec, request.seed);
                 let note = "this target is a model of a device; the figures say nothing of this machine's storage";
-                return Self::without_files(request, Box::new(engine), plan, Finding::note("sim", note));
+                return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Sim, note));
             }
             Target::Sql(_) => return Self::on_database(request, plan),
             Target::Null { bytes } => {
                 let engine = Null::new(Clock::real(), bytes.0);
                 let note = "this target is nothing at all; the figures are the tool's own speed";
-                return Self::without_files(request, Box::new(engine), plan, Finding::note("null", note));
+                return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Null, note));
             }
         };
         let small = match (request.target, &scratch) {
@@ -481,7 +481,7 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
 /// Returns the first refusal among `findings` as an error. Ignores refusals because of holes if holes are allowed.
 fn refuse(findings: &[Finding], allow_holes: bool) -> Result<(), Error> {
     let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refusal);
-    match refusals.into_iter().find(|finding| !(allow_holes && finding.name == "holes")) {
+    match refusals.into_iter().find(|finding| !(allow_holes && finding.is(FindingName::Holes))) {
         Some(finding) => Err(Error::usage(finding.what.clone(), finding.hint.clone())),
         None => Ok(()),
     }

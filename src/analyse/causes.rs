@@ -1,7 +1,7 @@
 //! Causes of failed operations and broken rounds in a series, each with its count and its first and last date.
 
 use super::rounds::{Round, RoundEnd};
-use crate::model::{Finding, Moment};
+use crate::model::{Finding, FindingName, Moment};
 use crate::record::PointRecord;
 use std::collections::BTreeMap;
 
@@ -42,12 +42,12 @@ impl Causes {
     pub fn findings(&self) -> Vec<Finding> {
         let sorts = [
             (
-                "failures",
+                FindingName::Failures,
                 "operations failed",
                 &self.failed,
                 "see the kernel's log (dmesg), the device's own, or that of the database; figures are of the others",
             ),
-            ("broken-rounds", "rounds broke", &self.broken, "see what became of the target at that time"),
+            (FindingName::BrokenRounds, "rounds broke", &self.broken, "see what became of the target at that time"),
         ];
         let told = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
         told.map(|(name, what, causes, hint)| Finding::warning(name, format!("{what}: {}", listed(causes)), hint))

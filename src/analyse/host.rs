@@ -3,7 +3,7 @@
 
 use super::load::host_load;
 use super::preflight_checks::percent;
-use crate::model::{Finding, Sample};
+use crate::model::{Finding, FindingName, Sample};
 use crate::record::PointRecord;
 
 /// Allowed fraction of CPU time taken by the hypervisor.
@@ -22,7 +22,7 @@ fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding
     let stolen = host_load(first, last).stolen;
     (stolen > STOLEN).then(|| {
         Finding::warning(
-            "steal",
+            FindingName::CpuStolen,
             format!("at {} the hypervisor took {} of the CPU time for others", record.coordinates, percent(stolen)),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
         )
@@ -44,7 +44,7 @@ fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
     let share = waited / (span * measuring);
     (span > 0.0 && share > DESCHEDULED).then(|| {
         Finding::warning(
-            "descheduled",
+            FindingName::Descheduled,
             format!(
                 "at {} Rigel's own threads waited for a CPU {} of the time: that much of the response time is not \
                  the storage's",
@@ -97,6 +97,6 @@ mod tests {
     #[test]
     fn stolen_time_is_told() {
         let found = warnings(&record(0, 10));
-        assert!(found[0].name == "steal" && found[0].what.contains("4.8 %"), "{found:?}");
+        assert!(found[0].is(FindingName::CpuStolen) && found[0].what.contains("4.8 %"), "{found:?}");
     }
 }

@@ -7,7 +7,7 @@
 use super::confidence::Estimate;
 use super::statistics::Limits;
 use super::summary::{PointSummary, latency, summarise};
-use crate::model::{Coordinates, Finding, Layer};
+use crate::model::{Coordinates, Finding, FindingName, Layer};
 use crate::record::{End, Latencies, PointRecord};
 use serde::Serialize;
 
@@ -286,7 +286,7 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
         let storage = figures.storage_share.filter(|_| figures.layer.is_database());
         if let Some(share) = storage.map(|storage| 1.0 - buffered - storage).filter(|share| *share > CACHED) {
             findings.push(Finding::warning(
-                "page cache",
+                FindingName::PageCache,
                 format!(
                     "at {at} the page cache served {:.1} % of the blocks: to that share its figures are of memory",
                     share * 100.0
@@ -296,14 +296,14 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
         }
         if buffered > CACHED {
             findings.push(Finding::warning(
-                "buffer cache",
+                FindingName::BufferCache,
                 format!("at {at} the server's buffer cache served {:.1} % of the blocks", buffered * 100.0),
                 "give a smaller --buffer-cache, or a larger --scale",
             ));
         }
         if let Some(busy) = figures.cpus_busy.filter(|busy| cpus > 0 && *busy > CPU_BUSY * f64::from(cpus)) {
             findings.push(Finding::note(
-                "CPU",
+                FindingName::CpuLimit,
                 format!("at {at} {busy:.2} of {cpus} CPUs were busy with it: there the CPU is the limit, not storage"),
             ));
         }
@@ -405,9 +405,9 @@ mod tests {
         let names = |record: PointRecord| -> Vec<String> {
             layers(&[record], 2).findings.into_iter().map(|finding| finding.name).collect()
         };
-        assert_eq!(names(served(Layer::File, 1000, 64, 0, blocks * 4096)), ["page cache"]);
+        assert_eq!(names(served(Layer::File, 1000, 64, 0, blocks * 4096)), ["page-cache"]);
         assert_eq!(names(served(Layer::File, 1000, 64, 0, blocks * 8192)), [""; 0]);
-        assert_eq!(names(served(Layer::Row, 1000, 64, blocks / 2, blocks * 4096)), ["buffer cache"]);
+        assert_eq!(names(served(Layer::Row, 1000, 64, blocks / 2, blocks * 4096)), ["buffer-cache"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::rounds::{Round, RoundEnd};
 use super::series_figures::{SeriesFigures, series_figures};
 use super::statistics::{Interval, t_quantile};
 use super::verdict::{troubles, verdict};
-use crate::model::{Finding, Moment, Objective, Resolution};
+use crate::model::{Finding, FindingName, Moment, Objective, Resolution};
 use serde::Serialize;
 
 /// The medians on both sides of a change must differ by at least this fraction of its size.
@@ -218,7 +218,7 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
          order of their dates",
         first.0, first.1
     );
-    Some(Finding::note("clock-back", what))
+    Some(Finding::note(FindingName::ClockBack, what))
 }
 
 /// Analyses a series of rounds.

@@ -4,7 +4,9 @@
 //! something other than the storage, a *warning* that it might, a *note* that the reader should know.
 
 use super::load::{DeviceLoad, device_loads, host_load};
-use crate::model::{BlockDevice, Bytes, Finding, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember};
+use crate::model::{
+    BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember,
+};
 
 /// Findings about measuring the target on this host. `before` and `after` are samples taken around a time in which
 /// Rigel itself did nothing; `buffered` means that I/O will go through the page cache.
@@ -43,8 +45,8 @@ pub fn preflight_findings(
 }
 
 /// A note with a hint.
-fn advice(name: &str, what: String, hint: impl Into<String>) -> Finding {
-    Finding { severity: Severity::Note, name: name.into(), what, hint: hint.into() }
+fn advice(name: FindingName, what: String, hint: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Note, name: name.name().into(), what, hint: hint.into() }
 }
 
 /// Formats a fraction in percent: `12 %`, `0.3 %`.
@@ -68,9 +70,9 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
     );
     match share {
         0.0 => None,
-        share if share < TOLERATED => Some(Finding::note("holes", what)),
+        share if share < TOLERATED => Some(Finding::note(FindingName::Holes, what)),
         _ => Some(Finding::refusal(
-            "holes",
+            FindingName::Holes,
             what,
             "name a directory instead, in which Rigel makes a file that is written from end to end; or fill this one; \
              --allow-holes measures it all the same",
@@ -87,17 +89,17 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     match kind {
         "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => found.push(Finding::warning(
-            "memory-filesystem",
+            FindingName::MemoryFilesystem,
             format!("{path} lies on {kind}, which is memory: no storage is measured"),
             "name a file on the storage that is to be measured",
         )),
         "overlay" | "aufs" | "ecryptfs" => found.push(Finding::warning(
-            "layered-filesystem",
+            FindingName::LayeredFilesystem,
             format!("{path} lies on {kind}, a layer over another filesystem that may copy on write or buffer"),
             "name a file on the filesystem below, such as a volume that is mounted into the container",
         )),
         "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::warning(
-            "copy-on-write",
+            FindingName::CopyOnWrite,
             format!("{path} lies on {kind}, which writes every block to a new place and checks sums on reading"),
             if kind == "btrfs" {
                 "if the database will not run on it so: chattr +C on the empty directory, then make the file again"
@@ -106,7 +108,7 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
             },
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "gpfs" | "beegfs" => found.push(advice(
-            "network-filesystem",
+            FindingName::NetworkFilesystem,
             format!("{path} lies on {kind}: the network and the server's cache are measured with the storage"),
             "let the file be several times as large as the server's memory",
         )),
@@ -117,14 +119,14 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     if !buffered && (own_cache || journalled) {
         let why = if journalled { format!("{kind} with data=journal") } else { kind.to_string() };
         found.push(Finding::warning(
-            "direct-io",
+            FindingName::DirectIo,
             format!("{path} lies on {why}, which may take direct I/O and buffer it all the same"),
             elsewhere,
         ));
     }
     if let Some(option) = options.iter().find(|option| option.starts_with("compress")) {
         found.push(Finding::warning(
-            "compression",
+            FindingName::Compression,
             format!(
                 "{path} lies on {kind} mounted with {option}: data that compresses is read faster than it is stored"
             ),
@@ -138,7 +140,7 @@ fn mount(member: &VolumeMember) -> Option<Finding> {
     let read_only = member.mount_options.as_deref().unwrap_or_default().split(',').any(|option| option == "ro");
     read_only.then(|| {
         Finding::note(
-            "read-only",
+            FindingName::ReadOnly,
             format!(
                 "{} lies on a filesystem that is mounted read-only: it can be read and not written",
                 member.path.display()
@@ -156,9 +158,9 @@ fn fragments(member: &VolumeMember) -> Option<Finding> {
     let what = format!("{} is in {} pieces of {} on average", member.path.display(), extents.count, Bytes(mean));
     let hint = "make it again on a filesystem with more free space, or see what e4defrag or xfs_fsr can do";
     if mean < 64 * KIB || (rotational && mean < MIB) {
-        Some(Finding::warning("fragmented", what, hint))
+        Some(Finding::warning(FindingName::Fragmented, what, hint))
     } else if mean < MIB {
-        Some(advice("fragmented", what, hint))
+        Some(advice(FindingName::Fragmented, what, hint))
     } else {
         None
     }
@@ -171,13 +173,13 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
     let what = format!("the target, {}, is smaller than the memory, {}", facts.usable, host.memory);
     Some(if buffered {
         Finding::warning(
-            "memory",
+            FindingName::Memory,
             format!("{what}, and with --buffered the kernel keeps all of it there"),
             "leave --buffered away, or use a target of several times the memory",
         )
     } else {
         Finding::note(
-            "memory",
+            FindingName::Memory,
             format!("{what}: direct I/O goes past it, a cache in the storage may still hold it all"),
         )
     })
@@ -189,7 +191,7 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
         |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if is("loop") {
         Some(Finding::warning(
-            "loop-device",
+            FindingName::LoopDevice,
             format!(
                 "{name} is a loop device: a file is measured through two layers, and perhaps through the page cache"
             ),
@@ -197,19 +199,19 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
         ))
     } else if is("zram") || is("ram") {
         Some(Finding::warning(
-            "memory-device",
+            FindingName::MemoryDevice,
             format!("{name} is memory: no storage is measured"),
             "name a device of the storage that is to be measured",
         ))
     } else if is("dm-") || is("md") {
         let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
         Some(Finding::note(
-            "stacked-device",
+            FindingName::StackedDevice,
             format!("{name}{model} is built on other devices: what is measured is all of them and the layer between"),
         ))
     } else if device.rotational {
         Some(Finding::note(
-            "rotational",
+            FindingName::Rotational,
             format!("{name} says that it is a spinning disk; virtual disks often say so whatever they are"),
         ))
     } else {
@@ -223,14 +225,14 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     let simple = matches!(device.scheduler.as_str(), "" | "none" | "noop" | "mq-deadline" | "deadline");
     if !device.rotational && !simple {
         found.push(Finding::warning(
-            "scheduler",
+            FindingName::Scheduler,
             format!("{name} is scheduled by {}, which costs CPU and holds requests back", device.scheduler),
             format!("echo none > /sys/block/{name}/queue/scheduler"),
         ));
     }
     if device.write_cache == "write back" {
         found.push(Finding::note(
-            "write-cache",
+            FindingName::WriteCache,
             format!(
                 "{name} has a write-back cache: a write is done when it is in the cache, a commit when it is flushed"
             ),
@@ -240,7 +242,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     let has_queue = device.requests > 0 && !device.scheduler.is_empty();
     if device.nomerges == 0 && has_queue {
         found.push(Finding::note(
-            "merges",
+            FindingName::Merges,
             format!(
                 "{name} may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made"
             ),
@@ -257,7 +259,7 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
     const BUSY: f64 = 0.05;
     (load.iops > IOPS || load.megabytes_per_s > MEGABYTES_PER_S || load.busy > BUSY).then(|| {
         Finding::warning(
-            "other-load",
+            FindingName::OtherLoad,
             format!(
                 "{} is at work for others now: {:.0} IOPS, {:.1} MB/s, busy {} of the time",
                 device.name,
@@ -278,21 +280,21 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
     let mut found = Vec::new();
     if load.stolen > STOLEN {
         found.push(Finding::warning(
-            "steal",
+            FindingName::Steal,
             format!("the hypervisor took {} of the CPU time for others", percent(load.stolen)),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
         ));
     }
     if load.busy > BUSY {
         found.push(Finding::warning(
-            "cpu-busy",
+            FindingName::CpuBusy,
             format!("the CPUs were {} busy before anything was measured", percent(load.busy)),
             "find it with `top` and stop it: a run needs CPU time of its own",
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
         found.push(Finding::warning(
-            "io-pressure",
+            FindingName::IoPressure,
             format!("tasks waited for I/O {} of the time before anything was measured", percent(pressure)),
             "find them with `iotop -o` and stop them, or measure at a quieter time",
         ));
@@ -315,7 +317,7 @@ fn clock(host: &Host) -> Option<Finding> {
     let source = host.clock_source.as_str();
     (!source.is_empty() && !FAST.contains(&source)).then(|| {
         Finding::warning(
-            "clock",
+            FindingName::Clock,
             format!("the clock is {source}: {:.0} ns a reading, on every I/O", host.clock_read_ns),
             "see `dmesg | grep -i clocksource` for why it is not tsc; \
              echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource where that is offered",
@@ -331,12 +333,12 @@ fn limits(host: &Host) -> Vec<Finding> {
     let mut found = Vec::new();
     match limits.io_uring_disabled {
         Some(2) => found.push(advice(
-            "io-uring",
+            FindingName::IoUring,
             "io_uring is forbidden on this host (kernel.io_uring_disabled = 2): libaio is used".into(),
             "sysctl kernel.io_uring_disabled=0",
         )),
         Some(1) => found.push(advice(
-            "io-uring",
+            FindingName::IoUring,
             "io_uring is for the privileged only on this host (kernel.io_uring_disabled = 1): others get libaio".into(),
             "run as root, join the group of kernel.io_uring_group, or sysctl kernel.io_uring_disabled=0",
         )),
@@ -345,7 +347,7 @@ fn limits(host: &Host) -> Vec<Finding> {
     let left = limits.aio_max.saturating_sub(limits.aio_used);
     if limits.aio_max > 0 && left < AIO_LEFT_MIN {
         found.push(advice(
-            "aio",
+            FindingName::Aio,
             format!(
                 "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are taken: libaio may get none",
                 limits.aio_used, limits.aio_max
@@ -355,20 +357,20 @@ fn limits(host: &Host) -> Vec<Finding> {
     }
     if let Some(locked) = limits.locked_memory.filter(|locked| locked.0 < LOCKED_MIN) {
         found.push(advice(
-            "locked-memory",
+            FindingName::LockedMemory,
             format!("this user may lock only {locked} of memory: io_uring may have to do without registered buffers"),
             "ulimit -l unlimited",
         ));
     }
     if let Some(files) = limits.open_files.filter(|files| *files < FILES_MIN) {
         found.push(advice(
-            "open-files",
+            FindingName::OpenFiles,
             format!("{files} files may be open at once"),
             format!("ulimit -n {FILES_MIN}"),
         ));
     }
     if host.cpus == 1 {
-        found.push(Finding::note("cpus", "one CPU makes the load and serves everything else".to_string()));
+        found.push(Finding::note(FindingName::Cpus, "one CPU makes the load and serves everything else".to_string()));
     }
     found
 }

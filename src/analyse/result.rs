@@ -11,7 +11,7 @@ use super::matrix::MatrixResult;
 use super::predictability::{PredictabilityTerms, order, predictability};
 use super::soak::{SoakReader, SoakResult};
 use super::summary::PointSummary;
-use crate::model::{Finding, Request};
+use crate::model::{Finding, FindingName, Request};
 use crate::record::End;
 use crate::record::imported::{Figures, Imported};
 use crate::record::journal::Run;
@@ -131,7 +131,7 @@ impl ImportedResult {
 
 fn incomplete() -> Finding {
     Finding::warning(
-        "incomplete",
+        FindingName::Incomplete,
         "the run ended before it was through: figures are of what was measured until then, and more may be to come",
         "resume it by `rigel calibrate --resume` and its directory",
     )
@@ -167,7 +167,7 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
         let share = little / f64::from(outstanding);
         if (share - 1.0).abs() > LITTLE_TOLERANCE {
             warnings.push(Finding::warning(
-                "littles-law",
+                FindingName::LittlesLaw,
                 format!(
                     "{}: {outstanding} were to be outstanding, and by Little's law {little:.2} were on average: the \
                      load was not what its name says",

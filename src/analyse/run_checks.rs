@@ -7,7 +7,7 @@ use super::calibration::{AtLoad, CurveFacts, curve_facts};
 use super::preflight_checks::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
-use crate::model::{Bytes, Coordinates, Finding, Nanos, Ratio, Severity, Step};
+use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
@@ -119,7 +119,7 @@ impl CacheTest {
                 None => format!("a cache of {} or more", Bytes(least)),
             };
             found.push(Finding::warning(
-                "cache",
+                FindingName::Cache,
                 format!(
                     "random reads within the first {} take {} at the median, over the whole volume {}: {size} answers",
                     Bytes(least),
@@ -135,7 +135,7 @@ impl CacheTest {
         {
             found.push(Finding {
                 severity: Severity::Note,
-                name: "second-pass".into(),
+                name: FindingName::SecondPass.name().into(),
                 what: format!(
                     "the first pass over one part ran at {first:.0} MB/s, the second over the same blocks at \
                      {second:.0}: something below kept them"
@@ -198,7 +198,7 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
         more => format!(", and at {more} more points"),
     };
     Some(Finding::warning(
-        "stall",
+        FindingName::Stall,
         format!(
             "at {at} an operation took {}, {:.0} times the p99 there{others}: something held all I/O up",
             Nanos::from_micros_f64(max_us),
@@ -222,7 +222,7 @@ struct Credit {
 impl Credit {
     fn warning(&self) -> Finding {
         Finding::warning(
-            "burst-credit",
+            FindingName::BurstCredit,
             format!(
                 "random reads within {} began at {:.0} IOPS and ended at {:.0}, which the whole volume gives as well: \
                  credit for bursts has run out",
@@ -278,7 +278,7 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
         let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
         let what =
             format!("one read in a hundred takes {p99} or longer even one at a time, {times:.0} times the median");
-        Finding::note("tail", what)
+        Finding::note(FindingName::Tail, what)
     })
 }
 
@@ -299,7 +299,7 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
     let half = cap.interval.half_width() / cap.throughput;
     Some(Finding {
         severity: Severity::Note,
-        name: "cap".into(),
+        name: FindingName::Cap.name().into(),
         what: format!(
             "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows in proportion: {why}",
             cap.throughput,
@@ -321,7 +321,7 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     let (factor, interval) = ratio(&after, &before)?;
     (!interval.contains(1.0) && (factor - 1.0).abs() > DRIFT).then(|| {
         Finding::warning(
-            "drift",
+            FindingName::Drift,
             format!(
                 "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
                 before.value, after.value
@@ -352,7 +352,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let lasts = later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = record.window.as_secs_f64() * step.at as f64;
         lasts.then(|| Finding::warning(
-            "burst-credit",
+            FindingName::BurstCredit,
             format!(
                 "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point got beyond: credit \
                  for bursts has run out",
@@ -408,7 +408,7 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     let [.., (_, before), (depth, last)] = loads[..] else { return None };
     (last > GAIN * before).then(|| {
         Finding::warning(
-            "not-reached",
+            FindingName::NotReached,
             format!("throughput of {name} still rose at depth {depth}, the greatest that was tried: there is more"),
             "measure greater depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
         )
@@ -419,7 +419,7 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
 fn unfitted(curve: &CurveFacts) -> Option<Finding> {
     let law = curve.usl.filter(|law| !law.fits)?;
     Some(Finding::note(
-        "usl",
+        FindingName::Usl,
         format!(
             "the Universal Scalability Law does not describe this curve (a point lies {} from it): the knee rests on \
              what was measured alone",
@@ -446,7 +446,7 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     };
     Some(Finding {
         severity: Severity::Note,
-        name: "precision".into(),
+        name: FindingName::Precision.name().into(),
         what,
         hint: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
     })

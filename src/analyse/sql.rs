@@ -5,7 +5,7 @@
 //! server's counters, from before the first session to after the last, are divided by all operations of the point: the
 //! figures per operation are exact. Figures per second are those times the measured operations per second.
 
-use crate::model::{Counters, Finding, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
+use crate::model::{Counters, Finding, FindingName, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
 use crate::record::{Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -380,7 +380,7 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
         let share = summary.server.as_ref().and_then(|server| server.page_cache_share);
         let finding = match share.filter(|_| what.contains("past") && other < one) {
             Some(share) => Finding::warning(
-                "page cache",
+                FindingName::PageCache,
                 format!(
                     "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, of which \
                      storage gave {other}",
@@ -389,7 +389,7 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
                 "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it less memory, or load larger tables",
             ),
             None => Finding::warning(
-                "witnesses",
+                FindingName::Witnesses,
                 format!("at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %", witness.ratio() * 100.0),
                 "see what else uses the server: other sessions, a vacuum, a checkpoint",
             ),
@@ -507,12 +507,12 @@ mod tests {
         last.storage_read = Some(550 * 64 * 8192);
         let found = sql(&record).unwrap();
         let told = warnings(&found, "here");
-        assert_eq!((told.len(), told[0].name.as_str()), (1, "page cache"));
+        assert_eq!((told.len(), told[0].name.as_str()), (1, "page-cache"));
         assert!(told[0].what.contains("50.0 %"), "{}", told[0].what);
         // The server saw fewer visits than the client made.
         record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
         let told = warnings(&sql(&record).unwrap(), "here");
-        assert!(told.iter().any(|finding| finding.name == "witnesses"), "{told:?}");
+        assert!(told.iter().any(|finding| finding.is(FindingName::Witnesses)), "{told:?}");
         // An update visits a block more than once, which is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
         assert!(mixed.witnesses[0].may_differ.is_some_and(|why| why.contains("update")));

@@ -6,7 +6,9 @@ use super::confidence::{Confidence, Estimate, Within};
 use super::imported::Told;
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
-use crate::model::{Bound, Coordinates, Counters, Finding, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until};
+use crate::model::{
+    Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until,
+};
 use crate::record::{End, Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -395,7 +397,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if !class.failed.is_empty() {
         let causes: Vec<String> = class.failed.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
         findings.push(Finding::warning(
-            "failures",
+            FindingName::Failures,
             format!("{cell}: {} failed; the figures are of the others", causes.join(", ")),
             "see the kernel's log (dmesg) and the device's own",
         ));
@@ -403,7 +405,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     check_offered(class, &cell, findings);
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::warning(
-            "nothing-done",
+            FindingName::NothingDone,
             format!("{cell}: nothing was done in {:.1} s", record.measured.as_secs_f64()),
             "measure longer: an operation takes longer than the measurement",
         ));
@@ -413,7 +415,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     let tolerated = |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
     if let Some(steady) = class.steady.filter(|steady| !tolerated(steady) && class.met != Some(false)) {
         findings.push(Finding::warning(
-            "unsteady",
+            FindingName::Unsteady,
             format!(
                 "{cell} was not steady: {} ranged over {:.0} % of its mean, and {}",
                 if class.offered.is_some() { "response time" } else { "throughput" },
@@ -431,7 +433,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         let off = class.coverage.distinct as f64 - expected;
         if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
             findings.push(Finding::warning(
-                "coverage",
+                FindingName::Coverage,
                 format!("{cell} touched {} distinct blocks, and chance says {expected:.0}", class.coverage.distinct),
                 "report this: the volume was not read as it should be",
             ));
@@ -453,7 +455,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
     if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::warning(
-            "littles-law",
+            FindingName::LittlesLaw,
             format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
             "report this: one of the three figures is wrong",
         ));
@@ -475,7 +477,7 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
     let Some(offered) = class.offered else { return };
     if class.met == Some(false) {
         findings.push(Finding::note(
-            "rate-not-met",
+            FindingName::RateNotMet,
             format!(
                 "{cell}: of {offered:.0} a second that were due, {:.0} were served; {} of them never began",
                 class.iops, class.unserved
@@ -487,7 +489,7 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         medians.filter(|(delay, response)| delay.p99_us > (DELAY_TOLERANCE * response.p50_us).max(DELAY_LEAST_US))
     {
         findings.push(Finding::warning(
-            "scheduling-delay",
+            FindingName::SchedulingDelay,
             format!(
                 "{cell}: Rigel itself issued one I/O in a hundred {:.0} us late or more, beside a median response of \
                  {:.0} us",
@@ -507,7 +509,7 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     let real = !record.samples.is_empty();
     (real && available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
         Finding::warning(
-            "cpu-limit",
+            FindingName::CpuLimit,
             format!(
                 "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may do more",
                 record.coordinates,
@@ -527,7 +529,7 @@ fn witness_warning(witness: Witness, cell: Coordinates) -> Option<Finding> {
     let share = device / asked;
     if share < 1.0 - WITNESS_TOLERANCE {
         return Some(Finding::warning(
-            "not-from-device",
+            FindingName::NotFromDevice,
             format!(
                 "at {cell} the device transferred {:.1} % of the bytes; the rest came from somewhere else",
                 share * 100.0
@@ -537,7 +539,7 @@ fn witness_warning(witness: Witness, cell: Coordinates) -> Option<Finding> {
     }
     (share > 1.0 + WITNESS_TOLERANCE).then(|| {
         Finding::warning(
-            "other-load",
+            FindingName::DeviceLoad,
             format!(
                 "at {cell} the device transferred {:.1} % of the bytes asked for: it has other work",
                 share * 100.0
@@ -672,7 +674,7 @@ mod tests {
         record.samples[1] = sample(1000 + 5_000 * 16);
         assert_eq!(names(&record), ["not-from-device"]);
         record.samples[1] = sample(1000 + 15_000 * 16);
-        assert_eq!(names(&record), ["other-load"]);
+        assert_eq!(names(&record), ["device-load"]);
     }
 
     #[test]

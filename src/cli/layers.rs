@@ -9,8 +9,8 @@ use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
 use crate::engine::sql::{self, Access};
 use crate::model::{
-    Coordinates, Dbms, Error, Finding, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request, RunOptions,
-    SqlTarget, SqlWork, Tables, Target, WarmUp,
+    Coordinates, Dbms, Error, Finding, FindingName, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request,
+    RunOptions, SqlTarget, SqlWork, Tables, Target, WarmUp,
 };
 use crate::record::journal::{self, EngineChoice, Journal, Run};
 use crate::record::{End, PointRecord};
@@ -148,14 +148,14 @@ impl LayersArgs {
 fn limited(private: &mut Private) -> Finding {
     match private.server.limit_page_cache(PAGE_CACHE) {
         Ok(limit) => Finding::note(
-            "memory limit",
+            FindingName::MemoryLimit,
             format!(
                 "layer 3 reads through the page cache; the server's processes have {limit} of memory together, cache \
                  included"
             ),
         ),
         Err(why) => Finding::warning(
-            "page cache unlimited",
+            FindingName::PageCacheUnlimited,
             format!("layer 3 reads through the page cache, and the server's memory could not be limited: {why}"),
             "run as root, or give a --scale several times as large as the memory",
         ),

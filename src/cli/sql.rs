@@ -12,8 +12,8 @@ use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use crate::model::{
-    Arrivals, Bound, Bytes, CurveRequest, Dbms, Error, Finding, Loads, MIB, Mix, Nanos, Pattern, Ratio, Request,
-    SqlStop, SqlTerms, Tables, WarmUp,
+    Arrivals, Bound, Bytes, CurveRequest, Dbms, Error, Finding, FindingName, Loads, MIB, Mix, Nanos, Pattern, Ratio,
+    Request, SqlStop, SqlTerms, Tables, WarmUp,
 };
 use crate::report;
 use crate::server::{self, Server};
@@ -421,13 +421,13 @@ fn limited(server: &mut Server) -> Vec<Finding> {
     let version = server.version().to_string();
     match server.limit_page_cache(PAGE_CACHE) {
         Ok(limit) => vec![Finding::note(
-            "memory limit",
+            FindingName::MemoryLimit,
             format!(
                 "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
             ),
         )],
         Err(why) => vec![Finding::warning(
-            "page cache unlimited",
+            FindingName::PageCacheUnlimited,
             format!("{version} reads through the page cache, and its memory could not be limited: {why}"),
             "install PostgreSQL 16 or newer, run as root, or load tables several times as large as the memory",
         )],

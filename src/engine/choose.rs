@@ -6,7 +6,7 @@ use super::psync::Psync;
 use super::uring::Uring;
 use super::volume::Volume;
 use crate::clock::Clock;
-use crate::model::{Error, Finding};
+use crate::model::{Error, Finding, FindingName};
 
 /// Returns the engine called `name` for `volume`. `auto` is `io_uring`, or libaio with a warning if the kernel forbids
 /// `io_uring`. `lengths` has the maximum number of slots that a session will need.
@@ -22,7 +22,7 @@ pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn En
         "auto" => match Uring::granted(lengths.len()) {
             Ok(()) => Ok((Box::new(Uring::new(clock, volume, lengths)?), None)),
             Err(Error::Usage { what, hint } | Error::Failed { what, hint }) => {
-                let finding = Finding::warning("engine", format!("{what}; libaio is used instead"), hint);
+                let finding = Finding::warning(FindingName::Engine, format!("{what}; libaio is used instead"), hint);
                 Ok((Box::new(Libaio::new(clock, volume)), Some(finding)))
             }
         },

@@ -8,7 +8,7 @@ use super::buffers::Buffers;
 use super::guard::{self, Permit};
 use super::opened::{Opened, by_number};
 use crate::clock;
-use crate::model::{Bytes, Error, FileKind, Finding, GIB, MIB};
+use crate::model::{Bytes, Error, FileKind, Finding, FindingName, GIB, MIB};
 use crate::workload::content;
 use crate::workload::rng::Rng;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
@@ -110,7 +110,7 @@ impl Scratch {
                 self.bytes,
                 Bytes(BYTES_DEFAULT)
             );
-            Finding::note("small-scratch", what)
+            Finding::note(FindingName::SmallScratch, what)
         })
     }
 }

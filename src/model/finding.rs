@@ -15,6 +15,168 @@ pub enum Severity {
     Refusal,
 }
 
+macro_rules! finding_names {
+    ($($(#[$doc:meta])+ $variant:ident = $name:literal,)+) => {
+        /// The names of all findings, for scripts to match on. docs/findings.md says what to do about each.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum FindingName {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl FindingName {
+            /// All of them, by name.
+            pub const ALL: &[FindingName] = &[$(FindingName::$variant,)+];
+
+            /// As it stands in reports and journals, in kebab case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(FindingName::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+finding_names! {
+    /// The limit of kernel AIO requests is near.
+    Aio = "aio",
+    /// Rounds of a soak ended early: the target failed.
+    BrokenRounds = "broken-rounds",
+    /// The buffer cache of the database answers, and storage is not read.
+    BufferCache = "buffer-cache",
+    /// The storage was fast at first, then fell to a lower rate: a credit for bursts ran out.
+    BurstCredit = "burst-credit",
+    /// A cache between Rigel and the device answers reads.
+    Cache = "cache",
+    /// Throughput runs into a hard limit.
+    Cap = "cap",
+    /// The clock source of the machine is slow or coarse.
+    Clock = "clock",
+    /// The clock on the wall was set back during the series.
+    ClockBack = "clock-back",
+    /// The filesystem compresses or shares blocks.
+    Compression = "compression",
+    /// The filesystem writes to a new place each time.
+    CopyOnWrite = "copy-on-write",
+    /// The blocks touched are not those that chance would touch.
+    Coverage = "coverage",
+    /// Other processes use the CPU before the run.
+    CpuBusy = "cpu-busy",
+    /// The CPU is the limit, and not the storage.
+    CpuLimit = "cpu-limit",
+    /// The hypervisor took CPU time for others during a point.
+    CpuStolen = "cpu-stolen",
+    /// The process may use fewer CPUs than there are.
+    Cpus = "cpus",
+    /// Threads of Rigel waited for a CPU.
+    Descheduled = "descheduled",
+    /// The device transferred more than this run asked for: it has other work.
+    DeviceLoad = "device-load",
+    /// Direct I/O is not possible here.
+    DirectIo = "direct-io",
+    /// The same load gave another rate at the end than at first.
+    Drift = "drift",
+    /// A better engine is not available, so another is used.
+    Engine = "engine",
+    /// Operations failed; the figures are of the others.
+    Failures = "failures",
+    /// The file lies in many pieces.
+    Fragmented = "fragmented",
+    /// The target has blocks that were never written.
+    Holes = "holes",
+    /// A figure was imported, and the tool does not report everything.
+    Imported = "imported",
+    /// The run ended before all of its points were measured.
+    Incomplete = "incomplete",
+    /// The server reads the row after the last of a range, too.
+    IndexCondition = "index-condition",
+    /// Processes wait for I/O before the run.
+    IoPressure = "io-pressure",
+    /// `io_uring` is not available, or limited.
+    IoUring = "io-uring",
+    /// The target lies on a filesystem in layers, such as overlayfs.
+    LayeredFilesystem = "layered-filesystem",
+    /// Rate, response time and outstanding operations do not fit together.
+    LittlesLaw = "littles-law",
+    /// Little memory may be locked, so buffers may not be registered.
+    LockedMemory = "locked-memory",
+    /// The target is a loop device.
+    LoopDevice = "loop-device",
+    /// The target fits into memory, or memory is short.
+    Memory = "memory",
+    /// The device keeps its data in memory.
+    MemoryDevice = "memory-device",
+    /// The filesystem keeps its data in memory.
+    MemoryFilesystem = "memory-filesystem",
+    /// The memory of a private server is limited, page cache included.
+    MemoryLimit = "memory-limit",
+    /// The kernel may merge adjacent requests.
+    Merges = "merges",
+    /// The target lies on a filesystem over the network.
+    NetworkFilesystem = "network-filesystem",
+    /// A setting of the server makes commits less safe than others are.
+    NotDurable = "not-durable",
+    /// The device transferred less than was asked for: something else answered.
+    NotFromDevice = "not-from-device",
+    /// Throughput still rose at the maximum depth.
+    NotReached = "not-reached",
+    /// No operation was completed.
+    NothingDone = "nothing-done",
+    /// The target is null: nothing is measured but Rigel.
+    Null = "null",
+    /// Few files may be open at the same time.
+    OpenFiles = "open-files",
+    /// The device works for others before the run.
+    OtherLoad = "other-load",
+    /// The page cache answers, and storage is not read.
+    PageCache = "page-cache",
+    /// The memory of a private server could not be limited.
+    PageCacheUnlimited = "page-cache-unlimited",
+    /// A password is sent without encryption.
+    PasswordWithoutTls = "password-without-tls",
+    /// Some figures are less precise than was asked for.
+    Precision = "precision",
+    /// The server reads pages that nobody asked for.
+    RandomReadAhead = "random-read-ahead",
+    /// The offered rate was not served.
+    RateNotMet = "rate-not-met",
+    /// The device is read-only.
+    ReadOnly = "read-only",
+    /// The device says that it spins.
+    Rotational = "rotational",
+    /// There are too few rounds for an interval.
+    Rounds = "rounds",
+    /// The I/O scheduler reorders or delays requests.
+    Scheduler = "scheduler",
+    /// Rigel itself issued operations late.
+    SchedulingDelay = "scheduling-delay",
+    /// The second pass over the same part was faster: a cache holds it.
+    SecondPass = "second-pass",
+    /// The target is a model.
+    Sim = "sim",
+    /// The scratch file is small.
+    SmallScratch = "small-scratch",
+    /// The device is made of others.
+    StackedDevice = "stacked-device",
+    /// Single operations took far longer than all others.
+    Stall = "stall",
+    /// The hypervisor takes CPU time for others before the run.
+    Steal = "steal",
+    /// The p99 is far above the median at low load.
+    Tail = "tail",
+    /// Throughput or response time changed during a point.
+    Unsteady = "unsteady",
+    /// The Universal Scalability Law does not describe this curve.
+    Usl = "usl",
+    /// Two independent counts of the same work differ.
+    Witnesses = "witnesses",
+    /// The device has a write-back cache.
+    WriteCache = "write-cache",
+    /// What the write guard would say to a run that writes.
+    WriteGuard = "write-guard",
+}
+
 /// A sentence with its evidence and its hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -31,17 +193,42 @@ pub struct Finding {
 
 impl Finding {
     /// A finding that does not affect the figures.
-    pub fn note(name: &str, what: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, name: name.into(), what: what.into(), hint: String::new() }
+    pub fn note(name: FindingName, what: impl Into<String>) -> Self {
+        Self { severity: Severity::Note, name: name.name().into(), what: what.into(), hint: String::new() }
     }
 
     /// A finding that makes the figures doubtful.
-    pub fn warning(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, name: name.into(), what: what.into(), hint: hint.into() }
+    pub fn warning(name: FindingName, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, name: name.name().into(), what: what.into(), hint: hint.into() }
     }
 
     /// A finding that forbids the run.
-    pub fn refusal(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: Severity::Refusal, name: name.into(), what: what.into(), hint: hint.into() }
+    pub fn refusal(name: FindingName, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: Severity::Refusal, name: name.name().into(), what: what.into(), hint: hint.into() }
+    }
+
+    /// True if the finding has this name.
+    #[must_use]
+    pub fn is(&self, name: FindingName) -> bool {
+        self.name == name.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_case_and_each_is_explained() {
+        let page = include_str!("../../docs/findings.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+        let mut explained: Vec<&str> = rows.collect();
+        explained.sort_unstable();
+        let mut names: Vec<&str> = FindingName::ALL.iter().map(|name| name.name()).collect();
+        names.sort_unstable();
+        assert_eq!(explained, names, "docs/findings.md has one row for each name");
+        let is_kebab =
+            |name: &&str| name.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()));
+        assert!(names.iter().all(is_kebab), "{names:?}");
     }
 }

@@ -23,7 +23,7 @@ pub use error::Error;
 pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts, VolumeMember,
 };
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, FindingName, Severity};
 pub use moment::{Moment, Resolution};
 pub use objective::{Measure, Objective};
 pub use op::{Cause, Completion, Fault, Kind, Op, Outcome, Slot};

@@ -184,12 +184,13 @@ mod tests {
     use super::*;
     use crate::analyse::advice_example;
     use crate::model::Finding;
+    use crate::model::FindingName;
     use crate::report::golden;
 
     #[test]
     fn settings_are_told_as_the_golden_file_has_them() {
         let (found, mut header) = (advice_example::example(), advice_example::header());
-        header.findings.push(Finding::warning("scheduler", "", ""));
+        header.findings.push(Finding::warning(FindingName::Scheduler, "", ""));
         let run = Run { header, points: Vec::new(), imported: Vec::new(), cut: false };
         let text = text(&run, &found, &Product::ALL);
         let long = text.lines().find(|line| line.chars().count() > 100);

@@ -1,7 +1,7 @@
 //! The parts of the text report.
 
 use crate::analyse::{ClassSummary, Conclusion, MatrixResult, PointSummary};
-use crate::model::{Bytes, Finding, Nanos, Severity, Target};
+use crate::model::{Bytes, Finding, FindingName, Nanos, Severity, Target};
 use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -134,7 +134,7 @@ pub fn witness(summaries: &[PointSummary], findings: &[Finding]) -> String {
         return String::new();
     }
     let share = device as f64 / asked as f64 * 100.0;
-    let has_holes = findings.iter().any(|finding| finding.name == "holes");
+    let has_holes = findings.iter().any(|finding| finding.is(FindingName::Holes));
     let why = match share {
         ..98.0 if has_holes => ": blocks that were never written are answered without the device",
         ..98.0 => ": the rest was answered by a cache or another layer",
@@ -145,16 +145,16 @@ pub fn witness(summaries: &[PointSummary], findings: &[Finding]) -> String {
 }
 
 /// Notes that apply to nearly every virtual disk, each with a short text. Several of them are folded into one line.
-const USUAL: [(&str, &str); 3] = [
-    ("rotational", "says that it spins"),
-    ("write-cache", "has a write-back cache"),
-    ("merges", "may merge adjacent requests"),
+const USUAL: [(FindingName, &str); 3] = [
+    (FindingName::Rotational, "says that it spins"),
+    (FindingName::WriteCache, "has a write-back cache"),
+    (FindingName::Merges, "may merge adjacent requests"),
 ];
 
 /// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer than two.
 fn usual_of_disks(findings: &[(&Finding, usize)]) -> Option<String> {
-    let has = |name: &str| findings.iter().any(|(finding, _)| finding.name == name);
-    let found: Vec<&str> = USUAL.iter().filter(|(name, _)| has(name)).map(|(_, words)| *words).collect();
+    let has = |name: FindingName| findings.iter().any(|(finding, _)| finding.is(name));
+    let found: Vec<&str> = USUAL.iter().filter(|(name, _)| has(*name)).map(|(_, words)| *words).collect();
     let sentence =
         || format!("the disk {}, as virtual disks do: `rigel report --verbose` tells more", found.join(", "));
     (found.len() > 1).then(sentence)
@@ -162,7 +162,7 @@ fn usual_of_disks(findings: &[(&Finding, usize)]) -> Option<String> {
 
 /// True for a note that [`usual_of_disks`] may replace.
 fn is_usual_of_disks(finding: &Finding) -> bool {
-    USUAL.iter().any(|(name, _)| *name == finding.name)
+    USUAL.iter().any(|(name, _)| finding.is(*name))
 }
 
 /// The amount of detail of findings in a report.

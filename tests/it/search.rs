@@ -5,8 +5,8 @@ use crate::common::{self, run};
 use rigel::analyse::{Calibration, Confidence, Limits, summarise};
 use rigel::engine::sim::Sim;
 use rigel::model::{
-    Arrivals, Bound, CalibrateRequest, Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, Step,
-    Stream, Until, WarmUp,
+    Arrivals, Bound, CalibrateRequest, Coordinates, CurveRequest, FindingName, Load, Loads, Mix, Nanos, Pattern, Point,
+    Ratio, Step, Stream, Until, WarmUp,
 };
 
 /// Number of runs, of which 95 % should contain the truth.
@@ -310,7 +310,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
 fn credit_for_bursts_that_runs_out_is_told_apart_from_what_is_sustained() {
     // 60,000 reads of credit: used up within the first points.
     let found = calibrate("16,100us,limit=2000/s+60000", &CalibrateRequest::DEFAULT, 3);
-    let burst = found.findings.iter().find(|finding| finding.name == "burst-credit");
+    let burst = found.findings.iter().find(|finding| finding.is(FindingName::BurstCredit));
     assert!(burst.is_some_and(|finding| finding.what.contains("to 200")), "{:?}", found.findings);
     let steady = calibrate("16,100us", &CalibrateRequest::DEFAULT, 3);
     assert!(!names(&steady).contains(&"burst-credit"), "{:?}", steady.findings);
@@ -328,7 +328,7 @@ fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
 #[test]
 fn what_holds_up_all_operations_is_told_once_with_its_evidence() {
     let found = calibrate("8,100us,stall=100ms/10s", &CalibrateRequest::DEFAULT, 1);
-    let stalls: Vec<_> = found.findings.iter().filter(|finding| finding.name == "stall").collect();
+    let stalls: Vec<_> = found.findings.iter().filter(|finding| finding.is(FindingName::Stall)).collect();
     assert_eq!(stalls.len(), 1, "{:?}", found.findings);
     assert!(stalls[0].what.contains(" took 10") && stalls[0].what.contains("times the p99"), "{}", stalls[0].what);
 }

@@ -1,7 +1,7 @@
 //! A page with every kind of block and drawing, in realistic proportions. Its figures are made up.
 
 use rigel::analyse::Limits;
-use rigel::model::Finding;
+use rigel::model::{Finding, FindingName, Severity};
 use rigel::report::html::page::{
     Axis, Block, Chart, Column, Conclusion, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape, Status,
     Table, Unit,
@@ -59,13 +59,17 @@ fn headlines() -> Vec<Headline> {
 fn findings() -> Section {
     let found = vec![
         Finding::warning(
-            "cap",
+            FindingName::Cap,
             "throughput stands at 80,000 IOPS from depth 16 on while the device is busy for 61 % of the time: a limit \
              outside of the device holds it",
             "ask the provider for the volume's limit, or measure with `rigel calibrate --max-iops 80000`",
         ),
-        Finding::note("scheduler", "the scheduler of nvme1n1 is `mq-deadline`"),
-        Finding::refusal("writes", "the target holds a file system: nothing was written", "give `--scratch-size 4GiB`"),
+        Finding::note(FindingName::Scheduler, "the scheduler of nvme1n1 is `mq-deadline`"),
+        Finding::refusal(
+            FindingName::WriteGuard,
+            "the target holds a file system: nothing was written",
+            "give `--scratch-size 4GiB`",
+        ),
     ];
     section("findings", "Findings", "", vec![Block::Findings(found)])
 }
@@ -374,7 +378,12 @@ fn hostile() -> Section {
         Block::Text(name()),
         Block::Code(name()),
         Block::Table(table),
-        Block::Findings(vec![Finding::warning(HOSTILE, HOSTILE, HOSTILE)]),
+        Block::Findings(vec![Finding {
+            severity: Severity::Warning,
+            name: HOSTILE.into(),
+            what: HOSTILE.into(),
+            hint: HOSTILE.into(),
+        }]),
         chart("hostile\" onload=\"x", HOSTILE, HOSTILE, Plot::Lines(lines)),
         chart("hostile-heat", HOSTILE, HOSTILE, Plot::Heat(Heat { written: true, ..heat.clone() })),
         chart("hostile-field", HOSTILE, HOSTILE, Plot::Heat(heat)),

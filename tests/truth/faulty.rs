@@ -8,7 +8,7 @@ use super::device::{Behaviour, Device, at_once};
 use super::{LENGTH, engine, measure, reads};
 use crate::common::{Missing, Place, test};
 use rigel::analyse::summarise;
-use rigel::model::{Arrivals, Layout, Load, MIB, Nanos, Pattern, Point, Until, WarmUp};
+use rigel::model::{Arrivals, FindingName, Layout, Load, MIB, Nanos, Pattern, Point, Until, WarmUp};
 use rigel::record::{End, PointRecord};
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ fn errors_are_counted_one_by_one_with_their_cause_and_their_time() {
         let eio = std::io::Error::from(rustix::io::Errno::IO).to_string();
         assert_eq!(total.failed.keys().collect::<Vec<_>>(), [&eio], "{what}");
         let summary = summarise(&record);
-        let finding = summary.findings.iter().find(|finding| finding.name == "failures").expect("it is told");
+        let finding = summary.findings.iter().find(|finding| finding.is(FindingName::Failures)).expect("it is told");
         assert!(finding.what.contains(&format!("{failed} x {eio}")), "{what}: {}", finding.what);
     });
 }

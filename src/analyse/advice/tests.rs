@@ -3,7 +3,7 @@
 use super::*;
 use crate::analyse::{Knee, LogWrites, Mean, calibration};
 use crate::model::{
-    BlockDevice, Bound, CalibrateRequest, Finding, Invocation, Ratio, Request, TargetFacts, VolumeMember,
+    BlockDevice, Bound, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request, TargetFacts, VolumeMember,
 };
 use crate::record::journal::EngineChoice;
 use std::path::PathBuf;
@@ -267,8 +267,10 @@ fn no_command_names_what_is_there_for_writing() {
 fn warnings_of_a_run_are_named_once_and_notes_are_none() {
     let mut found = example();
     let mut header = header();
-    header.findings = vec![Finding::note("rotational", ""), Finding::warning("scheduler", "", "")];
-    found.findings = vec![Finding::warning("steal", "", ""), Finding::warning("scheduler", "", "")];
+    header.findings =
+        vec![Finding::note(FindingName::Rotational, ""), Finding::warning(FindingName::Scheduler, "", "")];
+    found.findings =
+        vec![Finding::warning(FindingName::Steal, "", ""), Finding::warning(FindingName::Scheduler, "", "")];
     assert_eq!(warnings_of(&found, &header), ["scheduler", "steal"]);
     found.at_knee.as_mut().unwrap().steady = Some(false);
     found.large.as_mut().unwrap().iops.interval = None;

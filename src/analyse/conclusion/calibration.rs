@@ -3,7 +3,7 @@
 use super::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
 use crate::analyse::calibration::Calibration;
 use crate::analyse::quantity::{count, size, time};
-use crate::model::{Request, Step};
+use crate::model::{FindingName, Request, Step};
 use crate::record::journal::Header;
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
     let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.curve)
         .into_iter()
-        .chain(sentence_of("tail", &found.findings))
+        .chain(sentence_of(FindingName::Tail, &found.findings))
         .chain(kept_none(found).filter(|_| !asked))
         .collect();
     let objections = Objections {

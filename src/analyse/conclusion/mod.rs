@@ -14,7 +14,7 @@ use super::quantity;
 use super::result::RunResult;
 use super::run_checks::is_throttled;
 use super::summary::PointSummary;
-use crate::model::{Finding, Severity};
+use crate::model::{Finding, FindingName, Severity};
 use crate::record::journal::Header;
 use serde::Serialize;
 use std::fmt::Write;
@@ -110,23 +110,23 @@ impl Objections {
 fn warnings<'a>(header: &'a Header, of_run: &'a [Finding], points: &'a [PointSummary]) -> Vec<&'a Finding> {
     let of_points = points.iter().flat_map(|point| &point.findings);
     let all = of_run.iter().chain(of_points).chain(&header.findings);
-    all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
+    all.filter(|finding| finding.severity != Severity::Note && !finding.is(FindingName::Failures)).collect()
 }
 
 /// The sentence of finding `cap` if the cap is a throttle; a fully busy device is normal.
 fn throttle(findings: &[Finding], points: &[PointSummary], shape: &CurveFacts) -> Option<String> {
-    if is_throttled(points, shape) { sentence_of("cap", findings) } else { None }
+    if is_throttled(points, shape) { sentence_of(FindingName::Cap, findings) } else { None }
 }
 
 /// The finding of this name as a sentence.
-fn sentence_of(name: &str, findings: &[Finding]) -> Option<String> {
-    let finding = findings.iter().find(|finding| finding.name == name)?;
+fn sentence_of(name: FindingName, findings: &[Finding]) -> Option<String> {
+    let finding = findings.iter().find(|finding| finding.is(name))?;
     Some(format!("{}.", quantity::capital(&finding.what)))
 }
 
 /// Says that I/Os failed, if any did.
 fn failures(points: &[PointSummary]) -> Option<String> {
-    let failed = points.iter().flat_map(|point| &point.findings).find(|finding| finding.name == "failures")?;
+    let failed = points.iter().flat_map(|point| &point.findings).find(|finding| finding.is(FindingName::Failures))?;
     Some(format!("I/Os failed: {}.", failed.what))
 }
 
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_conclusion_names_what_a_reader_must_know() {
-        let warning = Finding::warning("d", "a warning", "a hint");
+        let warning = Finding::warning(FindingName::Cap, "a warning", "a hint");
         let none = Objections::default();
         assert_eq!(none.conclude("It is.", &[]).status, Status::Good);
         let found = none.conclude("It is.", &[&warning, &warning]);
@@ -144,7 +144,7 @@ mod tests {
             (found.status, found.sentence.as_str()),
             (Status::Warning, "It is. Warning: a warning, and 1 more of this kind.")
         );
-        let other = Finding::warning("e", "another", "a hint");
+        let other = Finding::warning(FindingName::Drift, "another", "a hint");
         assert!(none.conclude("It is.", &[&warning, &other]).sentence.ends_with("There is one more warning."));
         let caution = Objections { caution: Some("Mind it.".into()), failure: None };
         assert_eq!(caution.conclude("It is.", &[]).status, Status::Warning);

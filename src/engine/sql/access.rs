@@ -4,7 +4,7 @@
 //! password: not in a URL, in debug output, or in the journal.
 
 use crate::files;
-use crate::model::{Dbms, Error, Finding};
+use crate::model::{Dbms, Error, Finding, FindingName};
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -369,7 +369,7 @@ impl Access {
         let in_clear = |address: &&Address| !address.is_local() && address.tls == Tls::Disable;
         self.servers.iter().find(in_clear).map(|address| {
             Finding::warning(
-                "password without TLS",
+                FindingName::PasswordWithoutTls,
                 format!(
                     "a password is sent to {} without TLS: whoever is on the way can read or guess it",
                     address.host

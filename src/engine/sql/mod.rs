@@ -17,7 +17,7 @@ pub use access::{Access, Address, Secret};
 use self::mysql::Mysql;
 use self::postgres::Postgres;
 use super::Engine;
-use crate::model::{Dbms, Error, Finding, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
+use crate::model::{Dbms, Error, Finding, FindingName, Nanos, ServerFacts, ServerSample, SqlWork, Tables};
 use crate::workload::rng::Rng;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -251,7 +251,7 @@ fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     let (tables, cache) = (facts.tables?.bytes(), facts.buffer_cache);
     (tables.0 < cache.0 * 2).then(|| {
         Finding::warning(
-            "buffer cache",
+            FindingName::BufferCache,
             format!("the tables are {tables} and the {name} is {cache}: most reads are answered from it"),
             "load larger tables (--scale), or measure logical reads on purpose",
         )

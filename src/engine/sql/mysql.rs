@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
 use crate::engine::{Engine, Session};
 use crate::model::{
-    Bytes, Cause, Dbms, Error, Fault, Finding, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts, ServerSample,
-    SqlWork, Tables,
+    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
+    ServerSample, SqlWork, Tables,
 };
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
@@ -584,7 +584,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     for (name, wanted, matters) in durable {
         if matters && setting(name) != wanted {
             findings.push(Finding::warning(
-                name,
+                FindingName::NotDurable,
                 format!("{name} is {} on the server: its writes are not as safe as others' are", setting(name)),
                 format!("set {name} = {wanted} before comparing updates with another server's"),
             ));
@@ -592,14 +592,14 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     }
     if !facts.plan.is_empty() && !facts.plan.iter().any(|line| line.contains("Using index condition")) {
         findings.push(Finding::warning(
-            "index condition",
+            FindingName::IndexCondition,
             format!("the server does not judge the key on the index alone: {}", facts.plan.join(" | ")),
             "count one more page for every read: the row after its last one is read too",
         ));
     }
     if setting("innodb_random_read_ahead") == "ON" {
         findings.push(Finding::warning(
-            "innodb_random_read_ahead",
+            FindingName::RandomReadAhead,
             "innodb_random_read_ahead is ON on the server: it reads pages that nobody asked for",
             "set innodb_random_read_ahead = OFF",
         ));
@@ -704,8 +704,8 @@ mod tests {
         cached.plan = vec!["type=range Extra=Using where".into()];
         cached.buffer_cache = Bytes(1 << 30);
         let names: Vec<String> = warnings(&cached).into_iter().map(|warning| warning.name).collect();
-        let wanted = ["buffer cache", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "sync_binlog"];
-        assert_eq!(names, [&wanted[..], &["index condition", "innodb_random_read_ahead"]].concat());
+        let wanted = ["buffer-cache", "not-durable", "not-durable", "not-durable"];
+        assert_eq!(names, [&wanted[..], &["index-condition", "random-read-ahead"]].concat());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
 use crate::engine::{Engine, Session};
 use crate::model::{
-    Bytes, Cause, Dbms, Error, Fault, Finding, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts, ServerSample,
-    SqlWork, Tables,
+    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
+    ServerSample, SqlWork, Tables,
 };
 use crate::workload::Permutation;
 use postgres::config::SslMode;
@@ -432,7 +432,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
     for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
         if setting(name) != wanted {
             findings.push(Finding::warning(
-                name,
+                FindingName::NotDurable,
                 format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
                 format!("set {name} = {wanted} before comparing commits with another server's"),
             ));

@@ -10,7 +10,7 @@ use crate::analyse::{
     self, Change, Comparison, Course, Judgement, Limits, LoadChange, PointSummary, Row, Scope, Subject,
     summarise_within,
 };
-use crate::model::{Finding, Severity, Step};
+use crate::model::{Finding, FindingName, Severity, Step};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::comparison;
@@ -323,18 +323,21 @@ fn conditions(found: &Comparison) -> Section {
 fn warnings(found: &Comparison) -> Section {
     let mut findings = Vec::new();
     for (run, name) in found.names.iter().enumerate() {
-        findings.extend(comparison::not_told(found, run).map(|what| Finding::note("imported", what)));
+        findings.extend(comparison::not_told(found, run).map(|what| Finding::note(FindingName::Imported, what)));
         let hint = "let it go on for longer; shorter rounds, by --every, are more of them";
-        findings.extend(comparison::without_intervals(found, run).map(|what| Finding::warning("rounds", what, hint)));
+        findings.extend(
+            comparison::without_intervals(found, run).map(|what| Finding::warning(FindingName::Rounds, what, hint)),
+        );
         if found.incomplete.contains(&run) {
             let why = comparison::why_incomplete(found, run);
             let what = format!("{name} is not whole: {why}; what there is, is compared");
-            findings.push(Finding::warning("incomplete", what, "resume it by --resume, or measure again"));
+            findings.push(Finding::warning(FindingName::Incomplete, what, "resume it by --resume, or measure again"));
         }
         for (warning, times) in &found.warnings[run] {
             let times = if *times > 1 { format!(", in {times} places") } else { String::new() };
             let what = format!("{name} has this warning{times}");
-            findings.push(Finding::warning(warning, what, format!("rigel report {name} --html tells what was seen")));
+            let hint = format!("`rigel report {name} --html` shows the details");
+            findings.push(Finding { severity: Severity::Warning, name: warning.clone(), what, hint });
         }
     }
     let has_warnings = findings.iter().any(|finding| finding.severity != Severity::Note);
