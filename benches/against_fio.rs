@@ -3,10 +3,10 @@
 //!     cargo bench --bench against_fio -- [cpu] [disk] [null] [memory] [truth] [--seconds 5] [--rounds 5]
 //!                                        [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
-//! Goes in: the parts to run, all of them if none is named. Comes out: tables in Markdown for docs/performance.md,
-//! medians over the rounds with their ratios, and the commands that gave them. Within a round every contender runs
-//! once, so a disk that wanders does so for all. The test file is made in the folder and removed at the end.
-//! It judges nothing: whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for docs/performance.md with
+//! medians over the rounds and their ratios, and the commands that produced them. Each round runs every contender
+//! once, so that a disk whose speed varies does so for all. The test file is made in the folder and removed at the
+//! end. The benchmark does not judge: whether a goal is met is for the reader of the table.
 
 mod common;
 mod truth;
@@ -20,9 +20,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const PARTS: [&str; 5] = ["cpu", "disk", "null", "memory", "truth"];
-/// Names the kernel developers' own test program, `t/io_uring` of fio's sources, which no package has.
+/// Environment variable with the path of the kernel developers' own test program, `t/io_uring` in fio's sources, which
+/// is in no package.
 const KERNEL_TEST: &str = "RIGEL_T_IO_URING";
-/// Of the kernel's counters of CPU time in /proc; the same on every Linux that runs on x86-64.
+/// Unit of the kernel's CPU time counters in /proc; the same on every Linux on x86-64.
 const TICKS_A_SECOND: f64 = 100.0;
 
 fn main() -> ExitCode {
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
 
 // ---- the parts ----
 
-/// CPU for each I/O where the kernel answers without the device: 8 KiB direct reads in a hole, on one core.
+/// CPU per I/O if the kernel answers without the device: 8 KiB direct reads of a hole, on one core.
 fn cpu(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let hole = hole(folder, settings)?;
     let fio =
@@ -121,7 +122,7 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
                 let _ = write!(row, " {} | {} | {} |", scaled(theirs), scaled(ours), ratio(ours, theirs, value));
             }
             println!("{row}");
-            // The other depths differ in nothing else.
+            // The commands for other depths differ only in the depth.
             deepest.extend(contenders.into_iter().filter(|_| depth == 64));
         }
     }
@@ -129,7 +130,7 @@ fn disk(settings: &Settings, folder: &Folder) -> Result<(), String> {
     Ok(())
 }
 
-/// What the program itself takes for an operation, where there is no target.
+/// Time of the program itself per operation, without a target.
 fn null(settings: &Settings, folder: &Folder) {
     let nowhere = Path::new("null:");
     let options = "--rw=randread --bs=8k --ioengine=null --iodepth=32";
@@ -166,7 +167,7 @@ fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
     let mut contenders = Vec::new();
     let mut buffers = Vec::new();
     for (what, mib, theirs, ours, engine) in runs {
-        // Threads, not processes, or fio's memory lies in as many places as it has jobs.
+        // Threads instead of processes: with processes, fio's memory would be spread over all its jobs.
         let options = format!("{theirs} --thread --group_reporting");
         contenders.push(Contender::fio(&format!("fio {engine} {what}"), settings, &hole, &options));
         let option = format!("--engine {engine}");
@@ -186,13 +187,13 @@ fn memory(settings: &Settings, folder: &Folder) -> Result<(), String> {
 
 // ---- what runs, and how its answer is read ----
 
-/// What one run says.
+/// Figures of one run.
 #[derive(Clone, Copy)]
 struct Figures {
     iops: f64,
-    /// By the program's own account, of the time in which it measured.
+    /// CPU time by the program's own account, during its measurement.
     cpu_us: f64,
-    /// By the kernel's account, from start to end of the process.
+    /// CPU time by the kernel's account, from start to end of the process.
     process_cpu_us: f64,
     p50_us: f64,
     p99_us: f64,
@@ -213,17 +214,17 @@ struct Contender {
     seconds: u32,
 }
 
-/// Options of `rigel orion` for one point of so many outstanding 8 KiB reads.
+/// Options of `rigel orion` for one point with `depth` outstanding 8 KiB reads.
 fn small(depth: u32) -> String {
     format!("-num_small {depth} -num_large 0")
 }
 
-/// Likewise of 1 MiB random reads.
+/// Options for one point with `depth` outstanding 1 MiB random reads.
 fn large(depth: u32) -> String {
     format!("-num_small 0 -num_large {depth} -size_large 1024 -type rand")
 }
 
-/// Likewise of one sequential stream of 1 MiB reads.
+/// Options for one point with a sequential stream of 1 MiB reads.
 fn sequential(depth: u32) -> String {
     format!("-num_small 0 -num_large 1 -size_large 1024 -type seq -num_streamIO {depth}")
 }
@@ -234,7 +235,7 @@ impl Contender {
         let target = if file == Path::new("null:") {
             format!("--size={}g", settings.size_gib)
         } else {
-            // `lat` counts the submission, as ours does; fio's default is `clat`, which leaves it out.
+            // `lat` includes the submission, as ours does; fio's default is `clat`, which excludes it.
             format!("--filename={} --readonly --direct=1 --lat_percentiles=1 --clat_percentiles=0", file.display())
         };
         let line = format!("fio --name=bench {target} {options} --time_based --runtime={seconds} --output-format=json");
@@ -262,7 +263,7 @@ impl Contender {
         Self { name: name.to_owned(), tool, command, seconds }
     }
 
-    /// On the last core: interrupts prefer the first.
+    /// Runs it on the last core, because interrupts prefer the first.
     fn pin_to_one_core(&mut self) {
         let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
         self.command.splice(0..0, ["taskset".to_owned(), "-c".to_owned(), last.to_string()]);
@@ -274,7 +275,7 @@ impl Contender {
         let failed = |what: String| format!("{}: {what}\n  {}", self.name, self.command.join(" "));
         let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
         let before = children_cpu_seconds();
-        // To files, not pipes: nobody reads while we watch its memory.
+        // Output goes to files, not pipes: nobody would read a pipe while we watch the memory.
         let mut child = Command::new(&self.command[0])
             .args(&self.command[1..])
             .current_dir(&place)
@@ -313,7 +314,7 @@ impl Figures {
         Self { iops, cpu_us, p50_us, p99_us, process_cpu_us: 0.0, peak_mib: 0.0 }
     }
 
-    /// The median of each figure by itself.
+    /// The median of each figure separately.
     fn median(rounds: &[Figures]) -> Option<Figures> {
         let of = |value: fn(&Figures) -> f64| {
             let mut values: Vec<f64> = rounds.iter().map(value).collect();
@@ -332,12 +333,12 @@ impl Figures {
     }
 }
 
-/// Programs may print a line or two before their JSON.
+/// Skips text before the JSON: programs may print a line or two first.
 fn json_in(text: &str) -> Option<Value> {
     serde_json::from_str(&text[text.find('{')?..]).ok()
 }
 
-/// Ours: the one place that knows the form of `rigel orion --json`.
+/// Reads `rigel orion --json`; the only function here that knows its format.
 fn of_rigel(json: &Value) -> Option<Figures> {
     let point = json.pointer("/points/0")?;
     let class = point.pointer("/classes/0")?;
@@ -355,7 +356,7 @@ fn of_fio(json: &Value) -> Option<Figures> {
     let number = |path: &str| job.pointer(path).and_then(Value::as_f64);
     let cpu_share = (number("/usr_cpu")? + number("/sys_cpu")?) / 100.0;
     let ios = number("/read/total_ios")?;
-    // Absent with gtod_reduce.
+    // Missing with gtod_reduce.
     let percentile = |name: &str| number(&format!("/read/lat_ns/percentile/{name}")).unwrap_or(f64::NAN) / 1e3;
     Some(Figures::new(
         number("/read/iops")?,
@@ -365,7 +366,8 @@ fn of_fio(json: &Value) -> Option<Figures> {
     ))
 }
 
-/// `IOPS=562.31K, BW=…` once a second; it keeps no account of its CPU, so the kernel's is all there is.
+/// Reads lines such as `IOPS=562.31K, BW=…`, one per second. The program does not report its CPU time, so the kernel's
+/// is used.
 fn of_kernel_test(text: &str, process_cpu: f64, seconds: u32) -> Option<Figures> {
     let number = |line: &str| {
         let value = line.trim().strip_prefix("IOPS=")?.split(',').next()?;
@@ -385,19 +387,19 @@ fn of_kernel_test(text: &str, process_cpu: f64, seconds: u32) -> Option<Figures>
 /// User and system time of all children that have ended, and of theirs.
 fn children_cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold anything. Behind it cutime and cstime are the 14th and 15th field.
+    // The name in parentheses may contain anything. After it, cutime and cstime are the 14th and 15th field.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
 }
 
-/// The most memory that was ever resident at once, as far as the process has come; 0 once it has ended.
+/// Peak resident memory of the process so far; 0 once it has ended.
 fn peak_mib_of(process: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     line.split_whitespace().next().and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
 
-/// Every contender once a round; then the median of each, none for one that ever failed.
+/// Runs every contender once per round; returns the median of each, `None` for one that failed in any round.
 fn interleaved(settings: &Settings, folder: &Folder, contenders: &[Contender]) -> Vec<Option<Figures>> {
     let mut rounds: Vec<Option<Vec<Figures>>> = vec![Some(Vec::new()); contenders.len()];
     for round in 1..=settings.rounds {
@@ -424,7 +426,7 @@ fn heading(settings: &Settings, what: &str) {
 
 fn commands(contenders: &[Contender]) {
     println!("\nCommands:\n\n```");
-    // As they read from the project's folder: a document names no machine's paths.
+    // Paths are shown relative to the project's folder, because a document should not contain a machine's paths.
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/");
     for contender in contenders {
         println!("# {}\n{}", contender.name, contender.command.join(" ").replace(here, ""));
@@ -432,7 +434,7 @@ fn commands(contenders: &[Contender]) {
     println!("```");
 }
 
-/// A number, or a dash where there is none.
+/// Formats a number; a dash if there is none.
 fn shown(value: Option<f64>, digits: usize) -> String {
     value.filter(|value| value.is_finite()).map_or("–".into(), |value| format!("{value:.digits$}"))
 }
@@ -443,14 +445,14 @@ fn ratio(of: Option<&Figures>, to: Option<&Figures>, value: impl Fn(&Figures) ->
 
 // ---- files ----
 
-/// A file of nothing.
+/// A file without any blocks.
 fn hole(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
     let path = folder.0.join("hole");
     let made = File::create(&path).and_then(|file| file.set_len(u64::from(settings.size_gib) << 30));
     made.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// A file full of what neither compresses nor deduplicates, on the disk.
+/// A file on the disk, filled with data that neither compresses nor deduplicates.
 fn filled(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
     let path = folder.0.join("filled");
     eprintln!("filling {} GiB", settings.size_gib);
@@ -464,7 +466,7 @@ fn filled(folder: &Folder, settings: &Settings) -> Result<PathBuf, String> {
     if status.success() { Ok(path) } else { Err(format!("fio could not fill {}: {status}", path.display())) }
 }
 
-/// An empty working directory: programs refuse to overwrite the results of another run.
+/// An empty working directory, because programs refuse to overwrite the results of another run.
 fn place_for_a_run(folder: &Folder) -> Result<PathBuf, String> {
     let place = folder.0.join("run");
     let _ = fs::remove_dir_all(&place);

@@ -1,13 +1,13 @@
-//! How soon, how repeatably and how punctually: the searches and the open loop.
+//! Time and repeatability of the searches, and punctuality of the open loop.
 //!
 //!     cargo bench --bench searches -- [time] [repeat] [pacer] [--rounds 10] [--seconds 60]
 //!                                     [--size-gib 4] [--folder target/bench] [--rigel PROGRAM]
 //!
-//! Goes in: the parts to run, all of them if none is named. Comes out: tables in Markdown for docs/performance.md.
-//! `time` sets a calibration's way to max IOPS against `orion -run oltp` with so many seconds a point, on one file.
-//! `repeat` makes so many calibrations of the bare disk and says how many agree with what all of them show.
-//! `pacer` offers 100,000 operations a second to the target that does nothing: what is late then is the tool's.
-//! It judges nothing: whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. Output: tables in Markdown for docs/performance.md. `time`
+//! compares a calibration's time to max IOPS with `orion -run oltp` with `--seconds` per point, on one file. `repeat`
+//! makes `--rounds` calibrations of the bare disk and counts how many agree with the pooled value. `pacer` offers
+//! 100,000 operations per second to the null target: all delay is then the tool's. The benchmark does not judge:
+//! whether a goal is met is for the reader of the table.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn time_to_maximum(settings: &Settings) -> Result<(), String> {
     let orion = ["orion", "-run", "oltp", "-num_disks", "1", "-duration", &seconds, "--target", text(&file)];
     let theirs = Timed::run(settings, &[&orion[..], &["--json", "--out", text(&run)]].concat())?;
     let found = &ours.json["calibration"]["maximum"]["iops"];
-    // Known when the last depth, first or between, was through; and the one that counts was as precise as it says.
+    // The maximum is known after the last depth, searched or refined; its precision is that of the decisive point.
     let until = |json: &Value, last: &dyn Fn(&Value) -> bool| -> f64 {
         let points = json["points"].as_array().map_or(&[][..], Vec::as_slice);
         let end = points.iter().rposition(last).map_or(0, |at| at + 1);
@@ -149,7 +149,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("paths of benchmarks are plain")
 }
 
-/// A run of the program, with what it printed and how long it took.
+/// A run of the program, with its output and its duration.
 struct Timed {
     json: Value,
     seconds: f64,

@@ -1,13 +1,13 @@
-//! Through a database: sessions of `rigel sql run` beside pgbench, a loop in the server and raw reads, on one server
-//! and one table; and loading beside psql's COPY.
+//! Through a database: sessions of `rigel sql run` next to pgbench, a loop in the server and raw reads, on one server
+//! and one table; and loading compared with psql's COPY.
 //!
 //!     cargo bench --bench sql -- [reads] [load] [--rounds 3] [--seconds 5] [--size-gib 1]
 //!                                [--folder target/bench] [--rigel PROGRAM]
 //!
-//! Goes in: the parts to run, all of them if none is named. `RIGEL_SERVER_BIN` names the folder of the server's
-//! programs, the newest that are installed if it is not set; pgbench and psql are those on the PATH. Comes out: tables in
-//! Markdown for docs/performance.md. Physical reads are those that the server counts, for every contender alike.
-//! It judges nothing: whether a goal is met is for the reader of the table.
+//! Input: the parts to run; all of them if none is named. `RIGEL_SERVER_BIN` names the folder of the server's
+//! programs; if it is not set, the newest installed ones are used. pgbench and psql are those on the PATH. Output:
+//! tables in Markdown for docs/performance.md. For every contender, physical reads are those that the server counts.
+//! The benchmark does not judge: whether a goal is met is for the reader of the table.
 
 mod common;
 
@@ -25,7 +25,7 @@ use std::time::Instant;
 
 const PARTS: [&str; 2] = ["reads", "load"];
 
-/// What keeps other clients to the plan that ours have.
+/// Settings that make other clients use the same plan as ours.
 const PLAN: &str = "-c enable_bitmapscan=off -c enable_seqscan=off -c enable_indexonlyscan=off \
                     -c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_generic_plan";
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A private server with its tables. Fields go in this order: the folder last.
+/// A private server with its tables. The field order matters: the folder is dropped last.
 struct Bench {
     settings: Settings,
     server: Server,
@@ -75,7 +75,7 @@ impl Bench {
         let scale = u64::from(settings.size_gib) * GIB / 8192;
         let tables = Tables { schemas: 1, scale, scan_blocks: 128, block: 8192 };
         println!("\n{}, {} of table, {}", server.version(), tables.bytes(), how(&server));
-        // Loaded first: the limit slows loading.
+        // The tables are loaded first, because the limit slows loading.
         fill(&access, tables, 2)?;
         if !server.is_direct() {
             server
@@ -91,7 +91,7 @@ impl Bench {
         config.host_path(socket).user("rigel").dbname("postgres").connect(NoTls).map_err(|error| error.to_string())
     }
 
-    /// Blocks that the server has read past its cache so far.
+    /// Number of blocks that the server has read past its cache so far.
     fn physical(&self) -> Result<i64, String> {
         let mut client = self.client()?;
         let text = "SELECT coalesce(sum(heap_blks_read + idx_blks_read), 0)::bigint FROM pg_statio_user_tables";
@@ -168,7 +168,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Physical reads a second of our sessions; and the client's CPU for an operation, the database's for a block.
+    /// Physical reads per second of our sessions; and the client's CPU per operation, and the database's per block.
     fn rigel(&self, sessions: u32, rows: u32) -> Result<(f64, [f64; 2]), String> {
         let out = self.folder.0.join("run");
         let _ = std::fs::remove_dir_all(&out);
@@ -210,7 +210,7 @@ impl Bench {
         Ok(json["points"][0]["classes"][0]["iops"].as_f64().unwrap_or(f64::NAN))
     }
 
-    /// Physical reads a second of pgbench's clients with this script, prepared.
+    /// Physical reads per second of pgbench's clients with this prepared script.
     fn pgbench(&self, clients: u32, script: &str) -> Result<f64, String> {
         let path = self.folder.0.join("script.sql");
         std::fs::write(&path, script).map_err(|error| error.to_string())?;
@@ -267,7 +267,7 @@ fn how(server: &Server) -> &'static str {
     if server.is_direct() { "direct I/O" } else { "its memory limited" }
 }
 
-/// Loads, and answers how long the rows took, without indexes and checks.
+/// Loads the tables; returns the time of the rows, without indexes and checks.
 fn fill(access: &Access, tables: Tables, degree: u32) -> Result<f64, String> {
     let began = Instant::now();
     let rows = Mutex::new(0.0);

@@ -1,26 +1,26 @@
-//! What benchmarks share: their settings from the command line, and the folder that they work in.
+//! Shared by the benchmarks: settings from the command line, and the working folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a benchmark was asked for.
+/// Settings of a benchmark.
 pub(crate) struct Settings {
     /// The parts to run.
     pub(crate) parts: Vec<String>,
-    /// Of each run, or point.
+    /// Duration of each run or point in seconds.
     pub(crate) seconds: u32,
-    /// How often.
+    /// Number of rounds.
     pub(crate) rounds: u32,
-    /// Of the test file.
+    /// Size of the test file.
     pub(crate) size_gib: u32,
-    /// Where the test files go.
+    /// Folder of the test files.
     pub(crate) folder: PathBuf,
-    /// The program that is measured.
+    /// The measured program.
     pub(crate) rigel: PathBuf,
 }
 
 impl Settings {
-    /// From the command line, with these defaults; `parts` are all that there are.
+    /// Reads the command line, with these defaults; `parts` lists all valid parts.
     pub(crate) fn from_arguments(parts: &[&str], seconds: u32, rounds: u32) -> Result<Self, String> {
         let mut settings = Self {
             parts: Vec::new(),
@@ -30,7 +30,7 @@ impl Settings {
             folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench"),
             rigel: env!("CARGO_BIN_EXE_rigel").into(),
         };
-        // cargo adds `--bench` of its own accord.
+        // cargo adds `--bench` on its own.
         let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
         while let Some(argument) = arguments.next() {
             if parts.contains(&argument.as_str()) {
@@ -56,16 +56,16 @@ impl Settings {
     }
 }
 
-/// Runs may have a working directory of their own, so no path may be relative to ours.
+/// Makes a path absolute, because runs may have their own working directory.
 fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Where the test files lie; removed at the end with all that is in it.
+/// The folder of the test files; removed at the end with its content.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// Its own folder, called `name`, inside the one that was named: only what we made is removed.
+    /// Makes a folder `name` inside `path`, so that only our own files are removed.
     pub(crate) fn make(path: &Path, name: &str) -> Result<Self, String> {
         let folder = path.join(name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,8 +1,8 @@
-//! The part `truth`: how close what is measured comes to what is known.
+//! The part `truth`: how close measurements come to known values.
 //!
-//! The same devices as in tests/truth, which asserts the bounds that hold on any machine. Here the distance itself is
-//! shown, measured and witnessed side by side in one run, with the range over the rounds. Device and Rigel run before
-//! everything else on the machine, where that is allowed.
+//! The devices are those of tests/truth, which asserts bounds that hold on any machine. Here the distance itself is
+//! shown: measured and witnessed values side by side in one run, with the range over the rounds. Device and Rigel have
+//! priority over everything else on the machine, where that is allowed.
 
 #[path = "../../tests/truth/capped.rs"]
 mod capped;
@@ -25,12 +25,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SIZE: u64 = 64 * MIB;
-/// Calibrations of which the spread is shown.
+/// Number of calibrations whose spread is shown.
 const CALIBRATIONS: usize = 10;
 
 /// The tables of this part.
 pub(crate) fn tables(settings: &Settings, folder: &Folder) -> Result<(), String> {
-    // A thread of its own: its priority and its control group stay with it.
+    // A thread of its own keeps its priority and control group to itself.
     std::thread::scope(|scope| {
         let all = || {
             schedule("--fifo", 2);
@@ -43,7 +43,7 @@ pub(crate) fn tables(settings: &Settings, folder: &Folder) -> Result<(), String>
     .map_err(|Missing(why)| why)
 }
 
-/// A figure over the rounds: the median, and the range.
+/// A figure over the rounds: its median and range.
 struct Rounds(Vec<f64>);
 
 impl Rounds {
@@ -58,7 +58,7 @@ impl Rounds {
     }
 }
 
-/// Quantiles and rate of one run, by one of those who saw it.
+/// Quantiles and rate of one run, as one of the parties saw it.
 #[derive(Clone, Copy)]
 struct Seen {
     p50_us: f64,
@@ -85,15 +85,15 @@ impl Seen {
     }
 }
 
-/// Puts the calling thread, and those that it starts, under a policy of the kernel's scheduler. Where that is not
-/// allowed, it is left as it is.
+/// Sets a policy of the kernel's scheduler for the calling thread and those it starts. If this is not allowed, nothing
+/// changes.
 fn schedule(policy: &str, priority: u32) {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let _ = need("chrt", &[policy, "--pid", &priority.to_string(), &thread]);
 }
 
 fn mount(folder: &Folder, behaviour: Behaviour) -> Result<Device, Missing> {
-    // Its threads take after the one that starts them: they come after Rigel's.
+    // The device's threads inherit the priority of the starting thread, which is below Rigel's.
     let device = std::thread::scope(|scope| {
         let start = || {
             schedule("--fifo", 1);
@@ -101,7 +101,7 @@ fn mount(folder: &Folder, behaviour: Behaviour) -> Result<Device, Missing> {
         };
         scope.spawn(start).join().expect("mounting does not panic")
     });
-    // Each thread of the crate first clears 16 MiB for itself.
+    // Each thread of the crate first clears its own 16 MiB.
     wait(200);
     device.map_err(|error| Missing(error.to_string()))
 }
@@ -110,7 +110,7 @@ fn heading(settings: &Settings, what: &str) {
     println!("\n### {what}\n\nMedian and range of {} rounds of {} s.\n", settings.rounds, settings.seconds);
 }
 
-/// Runs `body`, with the CPUs kept from falling asleep if `awake`, by threads that run when nothing else does.
+/// Runs `body`; if `awake`, idle-priority threads keep the CPUs from sleeping.
 fn with_cpus<T>(awake: bool, body: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(!awake);
     std::thread::scope(|scope| {
@@ -130,7 +130,7 @@ fn with_cpus<T>(awake: bool, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Times and rates of a device that takes 500 us, and 5 ms for one read in 50, and serves four at once.
+/// Times and rates of a device with 500 us per read, 5 ms for one read in 50, and four reads at once.
 fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
     let behaviour = Behaviour { slow: (50, Duration::from_millis(5)), ..Behaviour::fixed(Duration::from_micros(500)) };
     let mean = (49.0 * 500e-6 + 5e-3) / 50.0;
@@ -181,7 +181,7 @@ fn point(device: &Device, name: &str, depth: u32, seconds: u32) -> (PointRecord,
     (record, device.take())
 }
 
-/// fio and Rigel in turn on a device of which the time is long beside what a program adds.
+/// fio and Rigel in turn, on a device whose time is long compared with the overhead of a program.
 fn beside_fio(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
     heading(settings, "Rigel beside fio: 10 ms, one read in 33 takes 30 ms, four served at once");
     println!("| outstanding | IOPS: rigel ÷ fio | p50 ÷ | p99 ÷ | fio's p50 ÷ device's | rigel's p50 ÷ device's |");
@@ -225,7 +225,7 @@ fn fio(device: &Device, depth: u32, seconds: u32) -> Result<Seen, Missing> {
     Ok(Seen { p50_us: percentile("50.000000"), p99_us: percentile("99.000000"), rate: number(&read["iops"]) })
 }
 
-/// Rates under a cap of the kernel's, and calibrations of it.
+/// Rates under one of the kernel's caps, and calibrations of it.
 fn cap(settings: &Settings) -> Result<(), Missing> {
     let file = scratch_file("bench-truth", 32 * MIB);
     let group = Group::new()?;
@@ -239,7 +239,7 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
                 let device = Loop::new(&file.path)?;
                 group.cap(&device.0, cap)?;
                 let engine = engine(name, std::slice::from_ref(&device.0), Layout::Concat, LENGTH, 16);
-                // The opening burst is over by then.
+                // The initial burst has ended by then.
                 let warm_up = WarmUp { least: Nanos::from_millis(1500), most: Nanos::from_millis(1500) };
                 let until = Until::Elapsed(Nanos::from_secs(settings.seconds.into()));
                 let record = measure(engine.as_ref(), &reads(Pattern::Uniform, LENGTH, 16, warm_up, until));
@@ -251,7 +251,7 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
     calibrations(&group, &file.path)
 }
 
-/// The depths of ten calibrations of one cap, at the same time: each spends it on waiting.
+/// The depth searches of ten simultaneous calibrations of one cap; each spends its time waiting.
 fn calibrations(group: &Group, file: &std::path::Path) -> Result<(), Missing> {
     const CAP: u32 = 2000;
     let devices = (0..CALIBRATIONS).map(|_| Loop::new(file)).collect::<Result<Vec<_>, _>>()?;

@@ -1,60 +1,59 @@
-//! Objectives over a series: for how much of the time each was kept, and what is left of its error budget.
+//! Objectives over a series: how long each was kept, and what is left of its error budget.
 
 use super::predictability::PredictabilityTerms;
 use super::rounds::{Round, RoundEnd};
 use crate::model::{Moment, Objective};
 use serde::Serialize;
 
-/// How an objective was kept.
+/// How well an objective was kept.
 ///
-/// A round stands for its time: the interval between rounds, or, where there is none, as long as it was measured. One
-/// that broke has missed every objective; one that somebody stopped, and one that did not take place, says nothing. But
-/// where a round missed the objective and the next ones did not take place, it stands for their time too: a stall that
-/// is longer than a round leaves no other trace.
+/// A round stands for its interval: the time between rounds or, where there is none, its measured time. A broken round
+/// has missed every objective. A stopped round and a skipped one say nothing. But if a round missed the objective and
+/// the next ones were skipped, it stands for their time too: a stall longer than a round leaves no other trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveResult {
     /// The objective.
     pub objective: Objective,
-    /// The share of time for which it must be kept.
+    /// The fraction of time for which it must be kept.
     pub share_asked: f64,
     /// Rounds that kept it.
     pub kept: usize,
     /// Rounds that missed it, broken ones included.
     pub missed: usize,
-    /// Of those, rounds that broke.
+    /// Broken rounds among the missed ones.
     pub broken: usize,
-    /// Rounds that say nothing: stopped, or without the figure. Rounds that did not take place are not among them.
+    /// Rounds that say nothing: stopped, or without the figure. Skipped rounds are not counted.
     pub unknown: usize,
-    /// Share of the known time for which it was kept; none if nothing is known.
+    /// Fraction of the known time for which it was kept; `None` if nothing is known.
     pub share_kept: Option<f64>,
     /// Seconds for which it may be missed in the known time.
     pub budget_seconds: f64,
     /// Seconds for which it was missed.
     pub missed_seconds: f64,
-    /// The share of the budget that is used; more than 1 if it is overdrawn. None where there is no budget.
+    /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no budget.
     pub budget_used: Option<f64>,
-    /// It was kept for the share of time asked for; none if nothing is known.
+    /// True if it was kept for the required fraction of time; `None` if nothing is known.
     pub met: Option<bool>,
-    /// The longest time without a round that kept it.
+    /// The longest breach: consecutive rounds that missed it.
     pub longest_breach: Option<Breach>,
-    /// Every breach, ascending.
+    /// All breaches, in order of time.
     pub breaches: Vec<Breach>,
 }
 
-/// Rounds one after the other that missed an objective.
+/// Consecutive rounds that missed an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Breach {
-    /// The first of them began.
+    /// Start of its first round.
     pub begin: Moment,
-    /// The last of them was over; where the next ones did not take place, the first that did began.
+    /// End of its last round; if the next rounds were skipped, the start of the first one that ran.
     pub end: Moment,
     /// Rounds that missed it.
     pub rounds: usize,
-    /// Seconds that they stand for.
+    /// Seconds that these rounds stand for.
     pub seconds: f64,
 }
 
-/// How each objective was kept.
+/// The result of each objective.
 pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<ObjectiveResult> {
     let of = |(index, objective): (usize, &Objective)| one(rounds, terms, index, *objective);
     terms.objectives.iter().enumerate().map(of).collect()
@@ -107,7 +106,7 @@ fn one(rounds: &[Round], terms: &PredictabilityTerms, index: usize, objective: O
         budget_seconds,
         missed_seconds,
         budget_used: (budget_seconds > 0.0).then(|| missed_seconds / budget_seconds),
-        // Of sums of seconds, the last digit is rounding.
+        // The sums of seconds have rounding errors in the last digit.
         met: share_kept.map(|share| share >= terms.share - 1e-9),
         longest_breach: breaches.iter().copied().reduce(|a, b| if b.seconds > a.seconds { b } else { a }),
         breaches,

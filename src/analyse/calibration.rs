@@ -1,7 +1,7 @@
-//! What a calibration found: the storage's limits and its latencies, each with its interval, and what is doubtful.
+//! The result of a calibration: the storage's limits and latencies, each with its interval, and warnings.
 //!
-//! Goes in: the records of a `calibrate` or `curve` run, and the bound on latency it was asked about. Every figure is
-//! of one point or of several named ones; nothing is made up between them.
+//! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of one point or of
+//! several named ones; nothing is interpolated.
 
 use super::confidence::Estimate;
 use super::knee::{Cap, Knee, Loaded, cap, knee};
@@ -12,38 +12,38 @@ use crate::model::{Bound, Coordinates, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
-/// What a class showed at one load.
+/// The figures of a class at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AtLoad {
-    /// Outstanding I/Os; in an open loop the most that there may be.
+    /// Outstanding I/Os; in an open loop, the maximum allowed.
     pub depth: u32,
     /// Bytes of one I/O.
     pub io_bytes: u32,
-    /// I/Os done a second.
+    /// Completed I/Os per second.
     pub iops: Estimate,
-    /// Megabytes (10^6) a second.
+    /// Megabytes (10^6) per second.
     pub mb_per_s: Estimate,
     /// Mean response time.
     pub mean_us: Estimate,
-    /// Median.
+    /// Median response time.
     pub p50_us: Estimate,
-    /// 99 % are not slower.
+    /// 99th percentile of response time.
     pub p99_us: Estimate,
-    /// 99.9 % are not slower.
+    /// 99.9th percentile of response time.
     pub p999_us: Estimate,
-    /// SNIA's judgement; none where the windows are too few.
+    /// SNIA's steady-state judgement; `None` if there are too few windows.
     pub steady: Option<bool>,
 }
 
 impl AtLoad {
-    /// None if nothing was done.
+    /// The figures of this class at this point; `None` if nothing completed.
     #[must_use]
     pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
         let (latency, known) = (class.latency?, class.confidence);
         let estimate = |value, interval| Estimate { value, interval };
         let iops = class.rate();
         Some(Self {
-            // A stream beside this one may be deeper.
+            // Use the depth of the class: another stream of the point may be deeper.
             depth: if class.outstanding > 0 { class.outstanding } else { point.coordinates.outstanding() },
             io_bytes: class.io_bytes,
             iops,
@@ -58,7 +58,7 @@ impl AtLoad {
 }
 
 impl Loaded {
-    /// A point of a closed loop's curve, for the knee; none if its figures are not known well enough to have an error.
+    /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error estimate.
     #[must_use]
     pub fn of(class: &ClassSummary) -> Option<Self> {
         let response = class.latency?.mean_us / 1e6;
@@ -66,16 +66,16 @@ impl Loaded {
     }
 }
 
-/// The greatest offered rate that was met within the bound, and the least that was not.
+/// The highest offered rate that was met within the bound, and the lowest that was not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sustained {
-    /// What was done at the greatest rate of which all was served, within the bound; none if no rate was.
+    /// Figures at the highest rate that was fully served within the bound; `None` if no rate was.
     pub kept: Option<AtLoad>,
-    /// What was offered then, as planned.
+    /// The offered rate of that point, as planned.
     pub kept_rate: Option<u64>,
-    /// The least rate offered that broke the bound, or was not met; none if every one was kept.
+    /// The lowest offered rate that broke the bound or was not met; `None` if every rate was kept.
     pub broken_rate: Option<u64>,
-    /// The greatest depth whose response times keep the bound in a closed loop, and what was done at it.
+    /// Figures at the closed-loop depth of highest throughput whose response times keep the bound.
     pub closed: Option<AtLoad>,
 }
 
@@ -84,22 +84,22 @@ pub struct Sustained {
 pub struct LogWrites {
     /// Bytes of one append.
     pub bytes: u32,
-    /// What was done.
+    /// The figures.
     pub at: AtLoad,
 }
 
-/// What the shape of a closed loop's curve tells.
+/// What the shape of a closed loop's curve shows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CurveFacts {
     /// The load beyond which latency grows and throughput does not.
     pub knee: Option<Knee>,
-    /// The hard limit that throughput runs into, if it does.
+    /// The hard limit that throughput reaches, if there is one.
     pub cap: Option<Cap>,
-    /// The Universal Scalability Law, fitted.
+    /// The fitted Universal Scalability Law.
     pub usl: Option<Usl>,
 }
 
-/// What the shape of the curve of these points tells; `tolerance` is the share of the maximum that is still as good.
+/// The shape of these points' curve; throughput within the fraction `tolerance` of the maximum counts as equal to it.
 #[must_use]
 pub fn curve_facts<'a>(classes: impl Iterator<Item = &'a ClassSummary>, tolerance: f64) -> CurveFacts {
     let loads: Vec<Loaded> = classes.filter_map(Loaded::of).collect();
@@ -107,43 +107,43 @@ pub fn curve_facts<'a>(classes: impl Iterator<Item = &'a ClassSummary>, toleranc
     CurveFacts { knee: knee(&loads, tolerance), cap: cap(&loads), usl: usl(&pairs) }
 }
 
-/// What a calibration found.
+/// The result of a calibration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// The bound on latency that it was asked about, such as `2ms@p99`.
+    /// The latency bound of the run, such as `2ms@p99`.
     pub bound: String,
     /// Random reads of the small size at depth 1: latency at low load.
     pub low_load: Option<AtLoad>,
     /// Random reads at the knee.
     pub at_knee: Option<AtLoad>,
-    /// Random reads at the depth of the greatest throughput: `MAX_IOPS`.
+    /// Random reads at the depth of maximum throughput: `MAX_IOPS`.
     pub maximum: Option<AtLoad>,
-    /// Random reads of the large size at the depth of the greatest throughput: `MAX_MBPS`.
+    /// Large random reads at the depth of maximum throughput: `MAX_MBPS`.
     pub large: Option<AtLoad>,
-    /// Random reads of the large size one after the other: for what depth 1 costs.
+    /// Large random reads at depth 1: shows what depth 1 costs.
     pub large_low_load: Option<AtLoad>,
-    /// One sequential stream of large reads, one after the other: `MAX_PMBPS`.
+    /// One sequential stream of large reads at depth 1: `MAX_PMBPS`.
     pub stream: Option<AtLoad>,
-    /// The greatest rate that keeps the bound.
+    /// The highest rate that keeps the bound.
     pub sustained: Sustained,
     /// Random writes of the small size at depth 1.
     pub write_low_load: Option<AtLoad>,
-    /// Random writes of the small size at the depth of the greatest throughput.
+    /// Random writes of the small size at the depth of maximum throughput.
     pub writes: Option<AtLoad>,
     /// Durable appends, one after the other, by size.
     pub log_writes: Vec<LogWrites>,
     /// The shape of the curve of random reads.
     pub curve: CurveFacts,
-    /// Whether a cache answered.
+    /// Whether a cache served the reads.
     pub cache: CacheTest,
-    /// Every point, in the order it was measured.
+    /// All points, in measuring order.
     #[serde(skip)]
     pub points: Vec<PointSummary>,
-    /// What is doubtful about the run as a whole; what is doubtful about a point stands with it.
+    /// Findings about the run as a whole; findings about a point are in the point.
     pub findings: Vec<Finding>,
 }
 
-/// What the records of a run tell, against `bound`, the figures wanted to within `precision`.
+/// Evaluates the records of a run against `bound`, with figures wanted to within `precision`.
 #[must_use]
 pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> Calibration {
     let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, Some(bound))).collect();
@@ -183,14 +183,14 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     }
 }
 
-/// Of points that are level the greatest is so by chance: then the maximum is what all of them show.
+/// With a cap, replaces the maximum by the mean of all level points: which of them is the highest is chance.
 fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
     let Some(cap) = cap else { return at };
     let iops = Estimate { value: cap.throughput, interval: Some(cap.interval.into()) };
     AtLoad { iops, mb_per_s: iops.scaled(f64::from(at.io_bytes) / 1e6), ..at }
 }
 
-/// What was offered and met, and what was not, in the first class of these points.
+/// The rates that were met and those that were not, in the first class of these points.
 pub(super) fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = || {
         points.iter().filter_map(|point| match (point.coordinates.rate(), point.classes.first()) {

@@ -1,11 +1,11 @@
-//! Why operations of a series failed and rounds of it broke, each cause with its count and its first and last date.
+//! Causes of failed operations and broken rounds in a series, each with its count and its first and last date.
 
 use super::rounds::{Round, RoundEnd};
 use crate::model::{Finding, Moment};
 use crate::record::PointRecord;
 use std::collections::BTreeMap;
 
-/// Causes that are told apart, of each sort; what comes after them is counted as others, so memory does not grow.
+/// Maximum number of distinct causes of each kind. Later ones count as "other causes", so that memory does not grow.
 const CAUSES_MOST: usize = 20;
 const OTHERS: &str = "other causes";
 
@@ -16,7 +16,7 @@ pub struct Causes {
     broken: BTreeMap<String, Seen>,
 }
 
-/// How often a cause was seen, and when.
+/// How often a cause was seen, and when first and last.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     count: u64,
@@ -25,19 +25,19 @@ struct Seen {
 }
 
 impl Causes {
-    /// Adds what went wrong in a round, with the record that it was made of.
+    /// Adds the failures of a round; `record` is the record the round was made from.
     pub fn add(&mut self, round: &Round, record: &PointRecord) {
         if let RoundEnd::Broken(why) = &round.end {
             see(&mut self.broken, why, 1, round.begin);
         }
-        // The first class counts, as in the round itself.
+        // Only the first class counts, as in the round itself.
         let stream = record.streams.first().filter(|_| round.failed > 0);
         for (cause, count) in stream.map(|stream| stream.total().failed).into_iter().flatten() {
             see(&mut self.failed, &cause, count, round.begin);
         }
     }
 
-    /// All of it, as warnings for a reader.
+    /// All causes, as warnings for the reader.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let sorts = [

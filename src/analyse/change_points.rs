@@ -1,77 +1,79 @@
-//! What a series of figures did over time: held its level, rose or fell, followed the hour of the day, changed at once.
+//! What a series of figures did over time: kept its level, rose or fell, followed the hour of the day, or changed in
+//! steps.
 //!
-//! Goes in: values (logarithms of a rate or of a latency) with their times, ascending. Comes out: the model that
-//! explains them best, with what in it is beyond chance. A model is a level, a slope if there is one, a daily pattern
-//! if there is one, and steps; what is left is noise whose neighbours correlate (autoregressive, of first order), which
-//! is estimated and taken into account by generalised least squares, or a slow wave would be taken for steps.
-//! docs/methods/predictability.md has the method, its sources and the rates of false alarms that were measured.
+//! Input: values (logarithms of a rate or a latency) with their times, ascending. Output: the model that explains them
+//! best, with the parts of it that are beyond chance. A model is a level, optionally a slope and a daily pattern, and
+//! steps. The residual is noise whose neighbours correlate (first-order autoregressive). The correlation is estimated
+//! and used in generalised least squares; without it, a slow wave would look like steps.
+//! docs/methods/predictability.md has the method, its sources and the measured rates of false alarms.
 
 use super::least_squares::{Basis, Fit, autocorrelation, fit, whiten};
 use super::robust::{median, normal_quantile, quantile, spread_of_differences, z_of_t};
 
-/// How often a series of pure noise may be told to have changed, to rise or fall, or to follow the day: one in so many.
+/// False-alarm rate: at most one in this many series of pure noise is reported as changed, rising, falling or
+/// following the day.
 pub const FALSE_ALARMS_ONE_IN: u32 = 1000;
-/// What each test is made with. A tenth of what is promised: several tests are made of a series, and they take the
-/// noise for more regular than it may be.
+/// Significance level of each single test. A tenth of the promised rate, because several tests are made per series,
+/// and they assume noise more regular than it may be.
 const SIGNIFICANCE: f64 = 0.1 / FALSE_ALARMS_ONE_IN as f64;
-/// What a candidate must be below to be looked at closely.
+/// The significance level that makes a step a candidate for closer examination.
 const CANDIDATE: f64 = 0.2;
-/// Rounds on either side of a change, at least: a single slow round, or two, are outliers.
+/// Minimum number of rounds on either side of a step: one or two slow rounds are outliers.
 pub(super) const SEGMENT_MIN: usize = 3;
-/// Rounds of a level below which heavy tails of the noise count.
+/// Heavy tails of the noise count if a level has fewer rounds than this.
 const SHORT: usize = 12;
-/// Steps of which all places are looked at again when one is dropped; of more it would take too long.
+/// With fewer steps than this, all steps are placed again when one is dropped; with more it would take too long.
 const FEW: usize = 6;
-/// How much more is asked of a short change for heavy tails, at most.
+/// Maximum factor by which heavy tails raise the threshold of a short change.
 const HEAVINESS_MAX: f64 = 3.0;
-/// Steps that are looked at in one series, at most: of more none is told, since what was left out distorts the others.
+/// Maximum number of steps per series. With more, none is reported, because the omitted ones distort the others.
 pub(super) const STEPS_MAX: usize = 20;
-/// Values below which nothing is told but the level.
+/// With fewer values than this, only the level is reported.
 pub(super) const VALUES_MIN: usize = 10;
-/// Smallest change that is worth a word, on the scale of logarithms: 1 %.
+/// Smallest change that is worth reporting, on the logarithmic scale: 1 %.
 pub(super) const WORTH_TELLING: f64 = 0.01;
-/// Times the noise beyond which a single value is an outlier, and its least distance.
+/// A value this many times the noise away is an outlier, if it is at least `OUTLIER_MIN` away.
 const OUTLIER: f64 = 6.0;
 const OUTLIER_MIN: f64 = 0.02;
-/// Times the noise to which a value may stand out from its neighbours before it is drawn in for the search of steps.
+/// The search for steps clips values that are more than this many times the noise away from their neighbours.
 const DRAWN_IN: f64 = 3.0;
-/// Noise that is taken for rounding: a thousandth of a percent.
+/// Noise floor for rounding: a thousandth of a percent.
 const ROUNDING: f64 = 1e-5;
 const DAY: f64 = 86_400.0;
-/// Days below which a daily pattern cannot be told from chance.
+/// Minimum number of days for a daily pattern; with fewer it cannot be told from chance.
 const DAYS_MIN: f64 = 1.98;
 
-/// A series: as many times as values, all finite.
+/// A series of finite values, with one time per value.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
-    /// Seconds from the first value.
+    /// Seconds since the first value.
     pub(super) seconds: Vec<f64>,
     /// Seconds since local midnight.
     pub(super) of_day: Vec<f64>,
-    /// Logarithms.
+    /// Values, as logarithms.
     pub(super) values: Vec<f64>,
 }
 
-/// What explains a series best.
+/// The model that explains a series best.
 #[derive(Debug, Clone)]
 pub(super) struct Explained {
-    /// First index after each step, ascending.
+    /// Steps, ascending.
     pub(super) steps: Vec<StepFound>,
-    /// There are more changes than steps were looked at, so those that were found are not to be told.
+    /// True if there are more changes than `STEPS_MAX`; then the found steps must not be reported.
     pub(super) too_many: bool,
-    /// Per day, on the scale of logarithms: value and standard error.
+    /// Slope per day on the logarithmic scale.
     pub(super) slope: Option<Found>,
-    /// What the hour of the day adds, by seconds since midnight.
+    /// The daily pattern, by seconds since midnight.
     pub(super) daily: Option<Wave>,
-    /// Deviation of single values from all of that, outliers drawn in.
+    /// Standard deviation of single values from the model, with outliers clipped.
     pub(super) noise: f64,
-    /// What single values would be without slope and daily pattern; outliers as they are.
+    /// The values without slope and daily pattern, outliers not clipped.
     pub(super) levelled: Vec<f64>,
-    /// Indexes of values that stand alone.
+    /// Indexes of outliers.
     pub(super) outliers: Vec<usize>,
 }
 
-/// A figure of a model.
+/// An estimated figure of a model: value, standard error and degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
     pub(super) value: f64,
@@ -79,10 +81,10 @@ pub(super) struct Found {
     pub(super) degrees: f64,
 }
 
-/// A step.
+/// A step in the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StepFound {
-    /// First value after it.
+    /// Index of the first value after the step.
     pub(super) at: usize,
     pub(super) size: Found,
 }
@@ -92,12 +94,12 @@ pub(super) struct StepFound {
 pub(super) struct Wave(pub(super) [f64; 4]);
 
 impl Wave {
-    /// What it adds so many seconds after midnight.
+    /// The pattern's contribution at this second after midnight.
     pub(super) fn at(self, second: f64) -> f64 {
         harmonics(second).iter().zip(self.0).map(|(wave, size)| wave * size).sum()
     }
 
-    /// The quarter of an hour at which it is greatest, and least: seconds since midnight.
+    /// The quarters of an hour of its maximum and its minimum, in seconds since midnight.
     pub(super) fn extremes(self) -> (f64, f64) {
         let quarters = || (0..96).map(|quarter| f64::from(quarter) * 900.0);
         let greatest = quarters().max_by(|a, b| self.at(*a).total_cmp(&self.at(*b))).unwrap_or(0.0);
@@ -111,7 +113,7 @@ fn harmonics(second: f64) -> [f64; 4] {
     [angle.cos(), angle.sin(), (2.0 * angle).cos(), (2.0 * angle).sin()]
 }
 
-/// What explains the series best. None if it is too short to tell, or a value is not finite.
+/// The model that explains the series best; `None` if the series is too short or a value is not finite.
 pub(super) fn explain(series: &Series) -> Option<Explained> {
     let n = series.values.len();
     if n < VALUES_MIN || series.values.iter().chain(&series.seconds).any(|value| !value.is_finite()) {
@@ -127,18 +129,18 @@ pub(super) fn explain(series: &Series) -> Option<Explained> {
     Some(best.explained(series))
 }
 
-/// There are days enough, and hours enough in them.
+/// True if the series covers enough days, and enough hours of the day, for a daily pattern.
 fn days_are_told(series: &Series) -> bool {
     let days = series.seconds.last().copied().unwrap_or(0.0) / DAY;
     let mut hours = [false; 24];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the day, below 24")]
     series.of_day.iter().for_each(|second| hours[((second / 3600.0) as usize).min(23)] = true);
-    // A round that begins at each end of two days leaves one interval out.
+    // Rounds at both ends of two days span one interval less than two days.
     let interval = days / (series.values.len() as f64 - 1.0);
     days + interval >= DAYS_MIN && hours.iter().filter(|seen| **seen).count() >= 6 && series.values.len() >= 16
 }
 
-/// Values that stand out from the median of the five around them, drawn in to three times the noise (Hampel's filter;
+/// Clips values that stand out from the median of the five around them to three times the noise (Hampel's filter;
 /// Davies and Gather, Journal of the American Statistical Association 88, 1993). Three in a row stay as they are.
 fn draw_in(values: &[f64]) -> Vec<f64> {
     let limit = DRAWN_IN * spread_of_differences(values).max(ROUNDING);
@@ -150,13 +152,13 @@ fn draw_in(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The median of a value and of two on either side, as far as there are.
+/// The median of a value and its two neighbours on either side, as far as they exist.
 pub(super) fn middle_of_five(values: &[f64], at: usize) -> f64 {
     let from = at.saturating_sub(2).min(values.len().saturating_sub(5));
     median(&values[from..(from + 5).min(values.len())]).unwrap_or(values[at])
 }
 
-/// A model that was fitted.
+/// A fitted model.
 struct Model {
     sloped: bool,
     daily: bool,
@@ -166,7 +168,7 @@ struct Model {
     criterion: f64,
 }
 
-/// Level, slope and daily pattern as columns.
+/// Columns of level, slope and daily pattern.
 fn columns(series: &Series, sloped: bool, daily: bool) -> Vec<Vec<f64>> {
     let mut columns = vec![vec![1.0; series.values.len()]];
     if sloped {
@@ -186,7 +188,7 @@ fn with_steps(base: &[Vec<f64>], steps: &[usize]) -> Vec<Vec<f64>> {
     base.iter().cloned().chain(steps.iter().map(step)).collect()
 }
 
-/// The best model with these columns. None if the slope or the daily pattern in it may be chance, or cannot be told.
+/// The best model with these columns; `None` if its slope or daily pattern may be chance or is too small to report.
 fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<Model> {
     let base = columns(series, sloped, daily);
     let n = values.len();
@@ -206,7 +208,7 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
         match margins.min_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((margin, step)) if margin < 1.0 => {
                 steps.remove(step);
-                // Its neighbours explain what it did.
+                // The neighbours take over what the dropped step explained, so they are placed again.
                 if steps.len() < FEW {
                     refine(values, &base, &mut steps);
                 }
@@ -230,7 +232,7 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
             return None;
         }
     }
-    // Of the likelihood, with the correlation as it was found and not as it may be at most.
+    // The likelihood uses the correlation as estimated, not its cautious upper value.
     let likely = correlated_fit(values, &with_steps(&base, &steps), false)?;
     let (count, variance) = (n as f64, (likely.squares / n as f64).max(ROUNDING * ROUNDING));
     let parameters = (base.len() + 2 * steps.len()) as f64;
@@ -238,25 +240,24 @@ fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<M
     Some(Model { sloped, daily, steps, too_many, fit, criterion })
 }
 
-/// The level on one side of a step lasts so few rounds that its mean is not normal yet if the noise is not.
+/// True if the level on one side of a step has so few rounds that its mean is not normal unless the noise is.
 fn is_short(steps: &[usize], step: usize, n: usize) -> bool {
     let before = step.checked_sub(1).map_or(0, |before| steps[before]);
     let after = steps.get(step + 1).copied().unwrap_or(n);
     (steps[step] - before).min(after - steps[step]) < SHORT
 }
 
-/// How much farther the farthest of two hundred values is off than they would be in normal noise; once to three times.
+/// The 99.5th percentile of the distances, relative to normal noise, to the power 1.5; clamped to 1 to 3.
 fn heaviness(fit: &Fit, drawn_in: &[f64], values: &[f64]) -> f64 {
     let off = |at: usize| (fit.left[at] + values[at] - drawn_in[at]).abs();
     let distances: Vec<f64> = (0..values.len()).map(off).collect();
     let deviation = (fit.left.iter().map(|value| value * value).sum::<f64>() / fit.degrees).sqrt();
     let far = quantile(&distances, 0.995).unwrap_or(0.0);
-    // To a power, because a few values tell it only roughly.
+    // The power makes up for the few values, which show it only roughly.
     (far / (normal_quantile(0.0025) * deviation.max(ROUNDING))).powf(1.5).clamp(1.0, HEAVINESS_MAX)
 }
 
-/// A fit whose noise correlates as what it leaves over does; `cautious`: by half a standard error more than it was
-/// found to.
+/// A fit that models the autocorrelation of its residuals; `cautious` raises the correlation by half a standard error.
 fn correlated_fit(values: &[f64], columns: &[Vec<f64>], cautious: bool) -> Option<Fit> {
     let mut found = fit(values, columns, 0.0)?;
     for _ in 0..2 {
@@ -266,23 +267,23 @@ fn correlated_fit(values: &[f64], columns: &[Vec<f64>], cautious: bool) -> Optio
     Some(found)
 }
 
-/// How many places a step is looked for in: every round, and every stretch of several lengths.
+/// Number of places searched for a step: every round, and every stretch of several lengths.
 fn places(n: usize) -> f64 {
     n as f64 * (1.0 + lengths(n).len() as f64)
 }
 
-/// Lengths of stretches that are looked at as a whole: each about a third more than the one before.
+/// Lengths of the stretches that are tested as a whole: each about a third more than the previous one.
 fn lengths(n: usize) -> Vec<usize> {
     let next = |length: &usize| Some(length + (length / 3).max(1));
     std::iter::successors(Some(SEGMENT_MIN), next).take_while(|length| *length <= n / 2).collect()
 }
 
-/// Steps that may be more than chance, by the greatest gain first (orthogonal matching pursuit; with stretches, as wild
-/// binary segmentation has them, a short change between two long levels is seen as well); and whether there are more of
-/// them than are looked at.
+/// Candidate steps, the largest gain first (orthogonal matching pursuit), and true if there are more than `STEPS_MAX`.
+/// Stretches are tested too, as in wild binary segmentation, so that a short change between two long levels is found.
 fn candidates(values: &[f64], base: &[Vec<f64>]) -> (Vec<usize>, bool) {
     let n = values.len();
-    // As neighbours differ when their level does not (Chakar et al., Bernoulli 23, 2017).
+    // The correlation of differences between neighbours does not depend on level changes (Chakar et al., Bernoulli 23,
+    // 2017).
     let rho = super::robust::autocorrelation_of_differences(values);
     let noise = spread_of_differences(&whiten(values, rho)).max(ROUNDING);
     let enough = normal_quantile(CANDIDATE / (2.0 * places(n)));
@@ -316,12 +317,12 @@ fn candidates(values: &[f64], base: &[Vec<f64>]) -> (Vec<usize>, bool) {
     (steps, too_many)
 }
 
-/// No step is nearer than a segment may be.
+/// True if `at` is at least a minimum segment away from every step.
 fn apart(steps: &[usize], at: usize) -> bool {
     steps.iter().all(|other| other.abs_diff(at) >= SEGMENT_MIN)
 }
 
-/// Moves each step to where it explains most, the others as they are.
+/// Moves each step to where it explains most, with the others fixed.
 fn refine(values: &[f64], base: &[Vec<f64>], steps: &mut [usize]) {
     let n = values.len();
     for _ in 0..2 {
@@ -342,7 +343,7 @@ fn refine(values: &[f64], base: &[Vec<f64>], steps: &mut [usize]) {
     }
 }
 
-/// By how much a step or a stretch would lessen the squares that are left, for every place, from running sums.
+/// The reduction of the residual squares by a step or a stretch at every place, from running sums.
 struct Gains {
     rho: f64,
     left: Vec<f64>,
@@ -362,7 +363,7 @@ impl Gains {
         Self { rho, left: left.to_vec(), left_after: after(left), basis }
     }
 
-    /// The product of a column with a whitened step: 1 where it happens, 1 - rho behind.
+    /// The product of a column with a whitened step: 1 at the step, 1 - rho behind it.
     fn product(&self, (column, after): (&[f64], &[f64]), at: usize) -> f64 {
         column[at] + (1.0 - self.rho) * after[at + 1]
     }
@@ -370,7 +371,7 @@ impl Gains {
     fn gain(&self, squares: f64, product: impl Fn((&[f64], &[f64])) -> f64) -> f64 {
         let shared: f64 = self.basis.iter().map(|(column, after)| product((column, after)).powi(2)).sum();
         let own = squares - shared;
-        // What the basis holds already explains nothing more.
+        // A column that the basis already contains explains nothing more.
         if own < 1e-9 * squares { 0.0 } else { product((&self.left, &self.left_after)).powi(2) / own }
     }
 

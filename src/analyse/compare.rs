@@ -1,14 +1,13 @@
-//! Two or more runs side by side: under which conditions, each figure's ratio, and whether it is a difference.
+//! Two or more runs side by side: their conditions, the ratio of each figure, and whether it is a real difference.
 //!
-//! Goes in: the summaries of the points of runs, the first of them the baseline. Comes out: conditions that differ,
-//! headline figures and load points with the ratio to the baseline and its 95 % interval, and a verdict. A figure is
-//! compared with one at the same load only: the latency at the knee is that at the depth of the baseline's knee, or the
-//! next greater one that all runs have. Runs that go on over time, soaks and imported series, have their figures over
-//! all rounds instead.
+//! Input: the summaries of the runs' points; the first run is the baseline. Output: conditions that differ, headline
+//! figures and load points with their ratio to the baseline and its 95 % interval, and a verdict. Figures are only
+//! compared at the same load: the latency at the knee is the one at the depth of the baseline's knee, or at the next
+//! greater depth that all runs have. Soaks and imported series have their figures over all rounds instead.
 //!
-//! Of many rows one in twenty differs by chance, at 95 %. A row is judged by its own interval all the same, as it
-//! stands there to be looked at; the verdict goes by the headline figures alone, and by Holm's method, so that it calls
-//! two runs of the same thing different in one of twenty comparisons at most, however many figures and runs there are.
+//! At 95 %, one in twenty rows differs by chance. Each row is still judged by its own interval, because it is shown to
+//! be looked at. The verdict uses the headline figures only, with Holm's method, so that at most one in twenty
+//! comparisons of two runs of the same thing calls them different, whatever the number of figures and runs.
 
 use super::calibration::{self, curve_facts};
 use super::conditions::{Condition, Scope, Term, conditions};
@@ -21,26 +20,26 @@ use crate::record::journal::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A run that is compared.
+/// One of the compared runs.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
-    /// What it is called.
+    /// Name of the run.
     pub name: String,
-    /// What was to be measured, by what, on what.
+    /// The journal's header: request, engine and target.
     pub header: &'a Header,
-    /// What it was asked for.
+    /// The options of the request that are compared.
     pub terms: Vec<Term>,
-    /// Its points; of a soak none.
+    /// Its points; empty for a soak.
     pub points: Vec<PointSummary>,
-    /// What it shows over time, if it goes on for long: a soak, or an imported series.
+    /// Its figures over time, if it is a soak or an imported series.
     pub over_time: OverTime,
-    /// Share of the maximum that is still as good, to find the knee.
+    /// Throughput within this fraction of the maximum counts as equal to it when the knee is searched.
     pub tolerance: f64,
-    /// Every point that was planned ran to its end.
+    /// True if every planned point ran to its end.
     pub whole: bool,
-    /// How often each warning was raised, by name.
+    /// Number of times each warning was raised, by name.
     pub warnings: BTreeMap<String, usize>,
-    /// The tool that measured it, if that was not Rigel.
+    /// The tool that measured it, if not Rigel.
     pub imported: Option<String>,
 }
 
@@ -48,113 +47,114 @@ pub struct Subject<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Operations a second: more is better.
+    /// Operations per second: more is better.
     PerSecond,
-    /// Megabytes (10^6) a second: more is better.
+    /// Megabytes (10^6) per second: more is better.
     MbPerSecond,
     /// Microseconds: less is better.
     Microseconds,
-    /// Outstanding I/Os: neither is better.
+    /// Outstanding I/Os: neither direction is better.
     Outstanding,
-    /// A share of 1: shown, never judged.
+    /// A fraction of 1: shown, never judged.
     Share,
-    /// How many there are: shown, never judged.
+    /// A count: shown, never judged.
     Count,
-    /// Whatever another tool counts in a unit of its own: nobody can say whether more is better.
+    /// A unit of another tool: unknown whether more is better.
     Other,
 }
 
-/// A figure of every run.
+/// One figure of all runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
-    /// In which unit.
+    /// Its unit.
     pub unit: Unit,
-    /// The verdict goes by it.
+    /// True if the verdict uses it.
     pub headline: bool,
-    /// Of which I/O.
+    /// The kind of I/O it is about.
     pub scope: Scope,
-    /// Of each run; none where it was not measured.
+    /// The figure of each run; `None` where it was not measured.
     pub figures: Vec<Option<Figure>>,
-    /// Of each run but the first, against the first.
+    /// The change of each run but the first, against the first.
     pub changes: Vec<Option<Change>>,
 }
 
-/// What a class did at a load that a run and the baseline both have.
+/// The change of a class at a load that the run and the baseline both have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadChange {
-    /// Which run, counted from the baseline, which is 0.
+    /// Index of the run; the baseline is 0.
     pub run: usize,
     /// The load, in words.
     pub load: String,
     /// The class of I/O.
     pub class: String,
-    /// Operations a second.
+    /// Operations per second.
     pub iops: Option<Change>,
     /// Median response time.
     pub p50: Option<Change>,
-    /// 99 % are not slower.
+    /// 99th percentile of response time.
     pub p99: Option<Change>,
 }
 
-/// What is certain of a run against the baseline, over all headline figures of all runs together.
+/// The certain differences of a run from the baseline, judged over all headline figures of all runs together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Which run, counted from the baseline, which is 0.
+    /// Index of the run; the baseline is 0.
     pub run: usize,
-    /// How many headline figures have an interval.
+    /// Number of headline figures with an interval.
     pub judged: usize,
-    /// Headline figures that are worse, by name.
+    /// Names of headline figures that are worse.
     pub worse: Vec<String>,
-    /// Headline figures that are better, by name.
+    /// Names of headline figures that are better.
     pub better: Vec<String>,
-    /// The headline figure that is known least well: what difference its interval leaves room for, as a share.
+    /// The headline figure known least precisely, and the difference that its interval allows, as a fraction.
     pub widest: Option<(String, f64)>,
 }
 
-/// Headline figures that are slower than a limit allows: a rate by so much less, a response time by so much more.
+/// Headline figures that are slower than the limit allows: a rate lower, or a response time higher, by more than
+/// `limit`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slower {
-    /// The share.
+    /// The limit, as a fraction.
     pub limit: Ratio,
-    /// Run and figure that certainly are.
+    /// Run and figure of the certain ones.
     pub certain: Vec<(usize, String)>,
-    /// Run and figure that may be: the interval reaches beyond the limit.
+    /// Run and figure of the possible ones: the interval reaches beyond the limit.
     pub possible: Vec<(usize, String)>,
 }
 
 /// Runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What the runs are called, the baseline first.
+    /// Names of the runs, the baseline first.
     pub names: Vec<String>,
-    /// When each was begun.
+    /// Start time of each run.
     pub started: Vec<String>,
-    /// Which of them are not whole.
+    /// Indexes of the incomplete runs.
     pub incomplete: Vec<usize>,
-    /// The warnings of each, by name, with how often each was raised.
+    /// The warnings of each run: how often each was raised, by name.
     pub warnings: Vec<BTreeMap<String, usize>>,
-    /// Which of them another tool measured, and which: it tells less of the conditions, and has no intervals.
+    /// The tool of each imported run. It reports fewer conditions and no intervals.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub imported: BTreeMap<usize, String>,
-    /// How many rounds or samples each run has that goes on over time.
+    /// Number of rounds or samples of each soak or imported series.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rounds: BTreeMap<usize, usize>,
     /// Conditions that differ.
     pub conditions: Vec<Condition>,
-    /// Figures of the runs as a whole.
+    /// Figures of whole runs.
     pub figures: Vec<Row>,
-    /// Loads that a run has in common with the baseline.
+    /// Loads that a run shares with the baseline.
     pub points: Vec<LoadChange>,
-    /// Of each run but the first.
+    /// The verdict on each run but the first.
     pub verdicts: Vec<Verdict>,
-    /// Against the limit that was asked about.
+    /// The figures that exceed the slowdown limit, if one was given.
     pub slower: Option<Slower>,
 }
 
-/// The first of `subjects` against each of the others. `slower_limit`: by which share a run may be slower, if that is
-/// asked about.
+/// Compares the first of `subjects` with each of the others. `slower_limit` is the allowed slowdown as a fraction, if
+/// the user gave one.
 #[must_use]
 pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison {
     let conditions = conditions(subjects);
@@ -181,13 +181,13 @@ pub fn compare(subjects: &[Subject], slower_limit: Option<Ratio>) -> Comparison 
 }
 
 impl Comparison {
-    /// The figures of `scope` in the run at `run` are of other work than the baseline's, and are not compared.
+    /// True if the figures of `scope` in this run are of different work than the baseline's; they are not compared.
     #[must_use]
     pub fn is_of_other_work(&self, run: usize, scope: Scope) -> bool {
         is_of_other_work(&self.conditions, run, scope)
     }
 
-    /// The run at `run` and the baseline have some figure or load of which there is a ratio.
+    /// True if there is a ratio between this run and the baseline for at least one figure or load.
     #[must_use]
     pub fn has_common(&self, run: usize) -> bool {
         let at_load = self.points.iter().any(|point| point.run == run && point.iops.is_some());
@@ -201,7 +201,7 @@ fn is_of_other_work(conditions: &[Condition], run: usize, scope: Scope) -> bool 
 }
 
 impl LoadChange {
-    /// Of another class at the same load of the same run.
+    /// True if `other` is another class at the same load of the same run.
     #[must_use]
     pub fn is_beside(&self, other: &LoadChange) -> bool {
         self.run == other.run && self.load == other.load && self.class != other.class
@@ -216,7 +216,7 @@ impl Unit {
 
 // ---- the figures of a run ----
 
-/// A point with its class, of those that a figure is taken from.
+/// A point and the class that a figure is taken from.
 type Found<'a> = (&'a PointSummary, &'a ClassSummary);
 
 impl Subject<'_> {
@@ -225,7 +225,7 @@ impl Subject<'_> {
         points.filter_map(|point| Some((point, point.classes.first()?)))
     }
 
-    /// Small random I/O in a closed loop, of which the curve is made; in a matrix, without large I/O beside.
+    /// Points of small random I/O in a closed loop, which make the curve; in a matrix, those without large I/O.
     fn small(&self) -> impl Iterator<Item = Found<'_>> {
         self.of(|point| depth_alone(point).is_some())
     }
@@ -249,7 +249,7 @@ impl Subject<'_> {
     }
 }
 
-/// The greatest rate that was sustained, up to the least that was not.
+/// The highest sustained rate, with the range up to the lowest rate that was not sustained.
 fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
     let found = calibration::sustained(points);
     let kept = found.kept_rate? as f64;
@@ -276,7 +276,7 @@ fn mb_per_s((_, class): Found) -> Option<Figure> {
     (class.done > 0).then(|| Figure::of_mean(class.iops * scale, mean))
 }
 
-/// The quantiles that are compared.
+/// The compared quantiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
     P50,
@@ -295,7 +295,8 @@ impl Tail {
         }
     }
 
-    /// Of this class. Its interval is told from the same windows as that of the rate, in as many batches.
+    /// This quantile of the class. Its interval has the rate's degrees of freedom: same windows, same number of
+    /// batches.
     fn of(self, (_, class): Found) -> Option<Figure> {
         if let Some(told) = class.told {
             let value = match self {
@@ -331,7 +332,7 @@ fn row(
     Row { name: name.into(), unit, headline, scope, figures, changes }
 }
 
-/// The figures over time that at least one run has.
+/// Rows of the figures over time that at least one run has.
 fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for one in subjects.iter().flat_map(|subject| &subject.over_time.figures) {
@@ -343,7 +344,7 @@ fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
     rows
 }
 
-/// The figures at loads that at least one run has.
+/// Rows of the figures at loads that at least one run has.
 fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     let Some(baseline) = subjects.first() else { return Vec::new() };
     let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
@@ -353,7 +354,7 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
         row(subjects, name, Unit::MbPerSecond, true, Scope::Large, of)
     };
     let latencies = |place: &str, depth: u32| {
-        // The tail beyond p99 is of few values: it is shown, and no verdict rests on it.
+        // The tail beyond p99 is based on few values: it is shown, but no verdict uses it.
         Tail::ALL.map(|tail| {
             let name = format!("{} {place}", tail.name());
             let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
@@ -379,7 +380,7 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     sizes.sort_unstable();
     for size in sizes {
         let name = format!("log writes of {}, /s", Bytes(size.into()));
-        // Their size is in their name.
+        // The name contains the size, so sizes cannot be confused.
         let mut row =
             rate(&name, &|subject| iops(subject.of(|point| log_size(point.coordinates) == Some(size)).next()?));
         row.scope = Scope::Log;
@@ -389,8 +390,8 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     rows
 }
 
-/// The depth of the baseline's knee, in words too; where a run was not measured there, the next greater depth that all
-/// of them have, since the search visits other depths in each. None at a depth of 1, which is the low load.
+/// The depth of the baseline's knee, and its name. If a run was not measured there, the next greater depth that all
+/// runs have, because each search visits different depths. `None` at depth 1, which is the low load.
 fn knee_in_common(subjects: &[Subject]) -> Option<(String, u32)> {
     let (baseline, others) = subjects.split_first()?;
     let knee = baseline.knee()?;
@@ -405,14 +406,14 @@ fn log_size(coordinates: Coordinates) -> Option<u32> {
     if let Coordinates::Log { bytes } = coordinates { Some(bytes) } else { None }
 }
 
-/// The depth of small random I/O in a closed loop; of a matrix, without large I/O beside.
+/// The depth of small random I/O in a closed loop; in a matrix, only without large I/O.
 fn depth_alone(point: &PointSummary) -> Option<u32> {
     point.coordinates.depth().or(point.coordinates.small_alone())
 }
 
-/// What the search between two rates finds has no error that is known: chance at the edge of the bound moves it, and
-/// in one of eight pairs of runs of one device, one keeps a rate that the other breaks. It is shown and not judged;
-/// under different bounds there is no ratio either.
+/// The row of the sustained rate. It is shown but not judged: the search between two rates has no known error. Chance
+/// at the edge of the bound moves it, and in one of eight pairs of runs on one device, one run keeps a rate that the
+/// other breaks. Under different bounds there is no ratio either.
 fn sustained(subjects: &[Subject]) -> Row {
     let of = |subject: &Subject| sustained_rate(&subject.points);
     let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, Scope::Small, of);
@@ -423,11 +424,11 @@ fn sustained(subjects: &[Subject]) -> Row {
     row
 }
 
-/// The name of the term that says under which bound a rate is sustained.
+/// Name of the term with the latency bound of the sustained rate.
 pub const BOUND: &str = "bound on latency";
 
-/// The loads that the run at `run` has in common with the baseline, in their order. A pass over one part of the volume
-/// is none: it tells a cache from a device. Where `conditions` say that the work was another, there is none either.
+/// The loads that this run shares with the baseline, in order. Passes over a part of the volume are left out: they
+/// distinguish a cache from a device. Loads of different work, according to `conditions`, are left out too.
 fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> Vec<LoadChange> {
     let mut points: Vec<&PointSummary> = subjects[0].points.iter().filter(|point| point.step() != Step::Pass).collect();
     points.sort_by_key(|point| {
@@ -441,7 +442,7 @@ fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> V
         let Some(after) = subjects[run].points.iter().find(same) else { continue };
         for one in &before.classes {
             let Some(other) = after.classes.iter().find(|other| other.name == one.name) else { continue };
-            // Beside another class each depends on the other's size.
+            // If classes run together, each depends on the other's size.
             let scope = match one.name.as_str() {
                 _ if before.classes.len() > 1 => Scope::All,
                 "large" => Scope::Large,
@@ -466,7 +467,8 @@ fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> V
     found
 }
 
-/// The same load. Other tools have another most in flight at an offered rate: met, it is the same load all the same.
+/// True if both points have the same load. Tools differ in their in-flight limit at an offered rate; if the rate is
+/// met, it is the same load all the same.
 fn is_same_load(one: &PointSummary, other: &PointSummary, either_imported: bool) -> bool {
     let offered = |point: &PointSummary| match point.coordinates {
         Coordinates::Rate { rate_per_s, large_beside, .. } => Some((rate_per_s, large_beside)),
@@ -478,7 +480,7 @@ fn is_same_load(one: &PointSummary, other: &PointSummary, either_imported: bool)
 
 // ---- the verdict ----
 
-/// The headline figures whose error is known, with the run they are of.
+/// The headline figures with a known error, and the run of each.
 fn judged(rows: &[Row]) -> Vec<(usize, &Row, Change)> {
     let of = |row| move |(index, change): (usize, &Option<Change>)| Some((index + 1, row, (*change)?));
     let changes =
@@ -512,8 +514,9 @@ fn verdicts(rows: &[Row], runs: usize) -> Vec<Verdict> {
     (1..runs).map(verdict).collect()
 }
 
-/// Certain is what chance would show in one of forty comparisons at most if no headline figure were slower by more than
-/// the limit: the same side of the 95 % interval, and Holm's method, as of the verdict.
+/// Figures slower than the limit. "Certain" means: if no headline figure were slower by more than the limit, at most
+/// one in forty comparisons would show this by chance. That is one side of the 95 % interval, with Holm's method as
+/// for the verdict.
 fn slower(rows: &[Row], limit: Ratio) -> Slower {
     let mut found = Slower { limit, certain: Vec::new(), possible: Vec::new() };
     let allowed = |row: &Row| if row.unit.more_is_better() { 1.0 - limit.get() } else { 1.0 + limit.get() };

@@ -1,75 +1,75 @@
-//! Under which conditions runs were made, and where they differ.
+//! The conditions of runs, and how they differ.
 //!
-//! Goes in: the headers of runs. Comes out: every condition that is not the same in all, with which figures are then of
-//! different work and are not compared. Another target is a condition like others, and the first that is shown: to
-//! compare two storage systems is what comparing is for. What differs from run to run without a meaning (clock time,
-//! seed, file names of the journal) is no condition.
+//! Input: the headers of runs. Output: every condition that differs, and which figures are then of different work and
+//! not compared. A different target is a condition like others, and the first one shown: comparing two storage systems
+//! is what comparing is for. Meaningless differences between runs (clock time, seed, file names of the journal) are
+//! not conditions.
 
 use super::compare::Subject;
 use crate::model::{BlockDevice, VolumeMember};
 use serde::Serialize;
 
-/// What a verb was asked for, by name.
+/// An option of the request, or another condition of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Term {
-    /// What it is, such as `small I/O`.
+    /// Name of the term, such as `small I/O`.
     pub name: &'static str,
     /// Its value, in words.
     pub value: String,
-    /// Figures under another value are of other work; none if it only says under which conditions that was done.
+    /// The figures that are of different work if this value differs; `None` if the term is only a circumstance.
     pub decides: Option<Scope>,
 }
 
-/// Figures of which something is said.
+/// A group of figures, by kind of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Those of small I/O.
+    /// Figures of small I/O.
     Small,
-    /// Those of large I/O.
+    /// Figures of large I/O.
     Large,
-    /// Those of durable appends, each of which is of a size of its own.
+    /// Figures of durable appends; each figure has its own size.
     Log,
-    /// All of a run.
+    /// All figures of a run.
     All,
 }
 
 impl Scope {
-    /// True if some figure is of both.
+    /// True if a figure can belong to both.
     pub(super) fn meets(self, other: Self) -> bool {
         self == other || self == Scope::All || other == Scope::All
     }
 }
 
 impl Term {
-    /// What may differ between runs that are compared.
+    /// A term that may differ between compared runs.
     pub fn known(name: &'static str, value: &impl ToString) -> Self {
         Self { name, value: value.to_string(), decides: None }
     }
 
-    /// What decides of which work the figures of `scope` are.
+    /// A term that determines the work behind the figures of `scope`.
     pub fn deciding(scope: Scope, name: &'static str, value: &impl ToString) -> Self {
         Self { name, value: value.to_string(), decides: Some(scope) }
     }
 }
 
-/// A condition that is not the same in a run as in the baseline.
+/// A condition of a run that differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Which run, counted from the baseline, which is 0.
+    /// Index of the run; the baseline is 0.
     pub run: usize,
-    /// What it is.
+    /// Name of the condition.
     pub name: &'static str,
-    /// In the baseline.
+    /// Its value in the baseline.
     pub before: String,
-    /// In this run.
+    /// Its value in this run.
     pub after: String,
-    /// Figures that are of different work, and are not compared.
+    /// Figures that are of different work and not compared.
     pub not_compared: Option<Scope>,
 }
 
-/// Where the conditions of each run differ from the baseline's. A condition that only one of the two has, as a
-/// filesystem, is told as `-` in the other; terms of verbs that have no such term are left out.
+/// Differences of each run's conditions from the baseline's. A condition without a value in one of the two, such as a
+/// filesystem, is shown as `-`. Terms that only one of the two verbs has are left out.
 pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
     let Some((baseline, others)) = subjects.split_first() else { return Vec::new() };
     let before = facts(baseline);
@@ -87,12 +87,12 @@ pub(super) fn conditions(subjects: &[Subject]) -> Vec<Condition> {
             found.push(Condition { run: index + 1, name: after.name, before, after: value, not_compared });
         }
     }
-    // What was measured comes first, then what forbids to compare.
+    // Conditions of the target come first, then those that prevent a comparison.
     found.sort_by_key(|condition| (!TARGET.contains(&condition.name), condition.not_compared.is_none()));
     found
 }
 
-/// Conditions that say what was measured.
+/// Conditions that identify the target.
 const TARGET: [&str; 4] = ["target", "target size", "device", "filesystem"];
 
 const MOUNT: &str = "mount options";
@@ -100,7 +100,7 @@ const MOUNT: &str = "mount options";
 fn facts(subject: &Subject) -> Vec<Term> {
     let (header, host) = (subject.header, &subject.header.host);
     if subject.imported.is_some() {
-        // Of the machine and the target another tool tells nothing that is known to mean the same.
+        // Other tools report nothing about the machine and the target that is known to mean the same.
         let mut terms = subject.terms.clone();
         terms.extend([Term::known("target", &header.facts.name), Term::known("engine", &header.engine.name)]);
         return terms;
@@ -110,7 +110,7 @@ fn facts(subject: &Subject) -> Vec<Term> {
     let devices = |of: fn(&BlockDevice) -> Option<String>| {
         listed(facts.members.iter().flat_map(|member| &member.devices).filter_map(of))
     };
-    // Of a model the engine's description is the target's name again.
+    // For a model, the engine's description only repeats the target's name.
     let about = if facts.members.is_empty() { header.engine.name.clone() } else { header.engine_about.clone() };
     let cache = if header.engine.buffered { "through the page cache" } else { "direct" };
     let mut terms = subject.terms.clone();
@@ -140,13 +140,13 @@ fn facts(subject: &Subject) -> Vec<Term> {
     terms
 }
 
-/// Exact, so that no two sizes look the same.
+/// Formats a size with its exact bytes where it was rounded, so that no two sizes look the same.
 fn size(bytes: u64) -> String {
     let shown = crate::model::Bytes(bytes);
     if shown.to_string().contains('.') { format!("{shown} ({bytes} bytes)") } else { shown.to_string() }
 }
 
-/// What the members of a volume have, each once, in their order.
+/// The distinct values of a volume's members, in their order.
 fn listed(values: impl Iterator<Item = String>) -> String {
     let mut found: Vec<String> = Vec::new();
     for value in values.filter(|value| !value.is_empty()) {
@@ -157,7 +157,7 @@ fn listed(values: impl Iterator<Item = String>) -> String {
     if found.is_empty() { "-".into() } else { found.join(", ") }
 }
 
-/// Of two lists with commas, what only one of them has.
+/// The items that only one of two comma-separated lists contains.
 fn only_different(before: &str, after: &str) -> (String, String) {
     let rest = |of: &str, other: &str| {
         let others: Vec<&str> = other.split(',').map(str::trim).collect();

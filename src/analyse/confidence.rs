@@ -1,5 +1,4 @@
-//! How well the figures of one class of a point are known: intervals from its windows, and how its response times
-//! stand to a bound.
+//! How precisely the figures of one class of a point are known: intervals from its windows, and the check of a bound.
 
 use super::quantile::Quantile;
 use super::statistics::{Limits, Mean};
@@ -7,12 +6,12 @@ use crate::model::Bound;
 use crate::record::{Histogram, PointRecord, StreamRecord, Window};
 use serde::{Deserialize, Serialize};
 
-/// A figure with its 95 % interval; none where it is not known.
+/// A figure with its 95 % interval, if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The figure.
     pub value: f64,
-    /// What holds the truth with 95 % confidence, as far as the measured time stands for all time.
+    /// The 95 % confidence interval, provided that the measured time is representative.
     pub interval: Option<Limits>,
 }
 
@@ -23,7 +22,7 @@ impl Estimate {
         Self { value: self.value * factor, interval: self.interval.map(|interval| interval.scaled(factor)) }
     }
 
-    /// Half the width of the interval as a share of the figure; none where one of its ends is not known.
+    /// Half the width of the interval as a fraction of the figure; `None` if one of the limits is unknown.
     #[must_use]
     pub fn precision(self) -> Option<f64> {
         self.interval.and_then(Limits::both).map(|interval| interval.relative(self.value))
@@ -33,20 +32,20 @@ impl Estimate {
 /// The 95 % intervals of one class. Times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
-    /// Operations done a second.
+    /// Completed operations per second.
     pub iops: Mean,
     /// Mean response time.
     pub mean_us: Option<Mean>,
     /// Median response time.
     pub p50_us: Option<Limits>,
-    /// 99 % are not slower.
+    /// 99th percentile of response time.
     pub p99_us: Option<Limits>,
-    /// 99.9 % are not slower.
+    /// 99.9th percentile of response time.
     pub p999_us: Option<Limits>,
 }
 
 impl Confidence {
-    /// From the windows that were measured to their end; none if they are too few.
+    /// Intervals from the complete windows; `None` if there are too few.
     #[must_use]
     pub fn of(stream: &StreamRecord, record: &PointRecord) -> Option<Self> {
         let windows: Vec<Window> = (0..record.whole_windows())
@@ -73,18 +72,18 @@ impl Confidence {
     }
 }
 
-/// How the response times of one class stand to a bound.
+/// How the response times of one class compare with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Within {
-    /// Share of operations that certainly were as good, of all that were due.
+    /// Fraction of all due operations that were certainly within the bound.
     pub share: f64,
-    /// The bound is kept.
+    /// True if the bound is kept.
     pub kept: bool,
 }
 
 impl Within {
-    /// Counts the operations within the bound. What failed or was never served is not within it; nor, to be sure, is
-    /// what lies in a bucket that the bound cuts.
+    /// Counts the operations within the bound. Failed and unserved operations are not within it. To be certain,
+    /// neither are those in a histogram bucket that contains the bound.
     #[must_use]
     pub fn of(response: &Histogram, missed: u64, bound: Bound) -> Self {
         let within: u64 =
@@ -95,8 +94,8 @@ impl Within {
     }
 }
 
-/// True when a running measurement of these windows has shown enough: throughput and median response time are known to
-/// within `precision`.
+/// True if these windows of a running measurement are enough: throughput and median response time are known to within
+/// `precision`.
 #[must_use]
 pub fn is_precise(windows: &[Window], precision: f64) -> bool {
     let counts: Vec<f64> = windows.iter().map(|window| window.done as f64).collect();

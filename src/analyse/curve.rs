@@ -1,7 +1,7 @@
-//! What a curve of latency against throughput showed as a whole: its greatest throughput, its shape, which offered
-//! rates were met, and what is doubtful.
+//! The results of a latency-throughput curve: maximum throughput, shape, the offered rates that were met, and
+//! warnings.
 //!
-//! Goes in: the records of a `curve` run, and the bound on latency if one was asked about.
+//! Input: the records of a `curve` run, and the latency bound if there was one.
 
 use super::calibration::{AtLoad, CurveFacts, Sustained, curve_facts, sustained};
 use super::run_checks::{self, CacheTest};
@@ -11,35 +11,35 @@ use crate::model::{Bound, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
-/// What a curve showed as a whole.
+/// The results of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurveResult {
-    /// The bound on latency that was asked about, such as `2ms@p99`.
+    /// The latency bound of the run, such as `2ms@p99`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
-    /// The greatest throughput of a closed loop; none of a run that had none.
+    /// Maximum throughput of the closed loop; `None` if the run had no closed loop.
     pub maximum: Option<AtLoad>,
     /// The shape of the closed loop's curve.
     pub shape: CurveFacts,
-    /// Which offered rates were met, and within the bound if there is one.
+    /// The offered rates that were met, and within the bound if there is one.
     pub sustained: Sustained,
-    /// The offered rate at which Rigel itself was latest, and by how much, at its p99.
+    /// The offered rate with the highest p99 of Rigel's own scheduling delay, and that delay.
     pub scheduling_delay: Option<SchedulingDelay>,
-    /// Every point, in the order it was measured.
+    /// All points, in measuring order.
     #[serde(skip)]
     pub points: Vec<PointSummary>,
-    /// What is doubtful about the run as a whole; what is doubtful about a point stands with it.
+    /// Findings about the run as a whole; findings about a point are in the point.
     pub findings: Vec<Finding>,
 }
 
 impl CurveResult {
-    /// True if some load kept the bound on latency, or if none was asked about.
+    /// True if at least one load kept the latency bound, or if there was none.
     #[must_use]
     pub fn keeps_bound(&self) -> bool {
         self.bound.is_none() || self.sustained.kept.is_some() || self.sustained.closed.is_some()
     }
 
-    /// The point of a database's sessions that did the most, and its place among the points; `None` of raw I/O.
+    /// The point of database sessions with the highest throughput, and its index; `None` for raw I/O.
     #[must_use]
     pub fn busiest(&self) -> Option<(usize, &PointSummary, &SqlSummary)> {
         let points = self.points.iter().enumerate();
@@ -47,41 +47,41 @@ impl CurveResult {
         with.max_by(|one, other| one.2.operations_per_s.total_cmp(&other.2.operations_per_s))
     }
 
-    /// What the operations of this curve are called.
+    /// The names of this curve's operations and units.
     #[must_use]
     pub fn naming(&self) -> Naming {
         if self.points.iter().any(|point| point.sql.is_some()) { Naming::SESSIONS } else { Naming::RAW }
     }
 }
 
-/// What the operations of a curve are called.
+/// Names of a curve's operations and units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Naming {
-    /// The unit of their rate.
+    /// Unit of the rate.
     pub rate: &'static str,
-    /// Several of them.
+    /// Plural name of the operations.
     pub one: &'static str,
-    /// What a depth counts.
+    /// Name of what a depth counts.
     pub place: &'static str,
 }
 
 impl Naming {
-    /// Of raw I/O.
+    /// Names for raw I/O.
     pub const RAW: Naming = Naming { rate: "IOPS", one: "I/Os", place: "outstanding" };
-    /// Of a database's sessions, whose operation is a statement over a work unit.
+    /// Names for database sessions, where an operation is a statement over a work unit.
     pub const SESSIONS: Naming = Naming { rate: "op/s", one: "operations", place: "sessions" };
 }
 
-/// What the tool itself added, at worst.
+/// The highest delay that the tool itself added.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SchedulingDelay {
-    /// Offered operations a second.
+    /// Offered operations per second.
     pub rate: u64,
-    /// One in a hundred was issued so much after it was due, with a free slot, or more.
+    /// 99th percentile of the time from when an operation was due and had a free slot, to its issue.
     pub p99_us: f64,
 }
 
-/// What the records of a curve tell, the figures wanted to within `precision`.
+/// Evaluates the records of a curve, with figures wanted to within `precision`.
 #[must_use]
 pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) -> CurveResult {
     let points: Vec<PointSummary> = records.iter().map(|record| summarise_within(record, bound)).collect();

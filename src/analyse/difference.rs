@@ -1,22 +1,22 @@
 //! Whether a figure of one run differs from that of another, and by how much.
 //!
-//! Goes in: two figures, each with what is known of its error. Comes out: their ratio with its 95 % interval, and the
-//! chance that the difference is none. Everything is reckoned on logarithms, on which a ratio is a difference: whether
-//! a run is twice as fast or half as fast as another is then the same distance.
+//! Input: two figures with their known errors. Output: their ratio with its 95 % interval, and the probability that
+//! the difference is due to chance. All calculations use logarithms, where a ratio is a difference: twice as fast and
+//! half as fast are then equally far away.
 //!
-//! A mean brings its standard error, by the delta method. A quantile brings only an interval, whose two arms differ: on
-//! the logarithm each arm over Student's t is taken for the standard error to that side, and the lower end of the
-//! ratio is told from the lower arm of the one and the upper arm of the other (the method of variance estimates
-//! recovery: Zou and Donner, Statistics in Medicine 27, 2008). The interval of a quantile reaches to the outer edges of
-//! its buckets, so that of the ratio is rather too wide than too narrow.
+//! A mean has its standard error, by the delta method. A quantile has only an interval, with two different arms. On
+//! the logarithm, each arm divided by Student's t serves as the standard error to that side; the lower limit of the
+//! ratio uses the lower arm of one figure and the upper arm of the other (the method of variance estimates recovery:
+//! Zou and Donner, Statistics in Medicine 27, 2008). The interval of a quantile extends to the outer edges of its
+//! buckets, so that of the ratio is rather too wide than too narrow.
 
 use super::confidence::Estimate;
 use super::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 
-/// The least error of a figure, as a share of it: what the first and last operation of a measurement, which are counted
-/// whole or not at all, and the rounding of its length can make. A model without chance would have no error at all.
+/// Minimum error of a figure, as a fraction of it. The first and last operation of a measurement count as a whole or
+/// not at all, and its length is rounded; a model without randomness would have no error at all.
 const ERROR_MIN: f64 = 0.001;
 
 /// A figure of one run.
@@ -25,12 +25,12 @@ pub struct Figure {
     /// The figure with its interval.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// None where its error is not known.
+    /// Its standard error; `None` if unknown.
     #[serde(skip)]
     error: Option<LogError>,
 }
 
-/// The standard error of a figure's logarithm to either side; above none where the upper end is not known.
+/// The standard error of a figure's logarithm to either side; `above` is `None` if the upper limit is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LogError {
     below: f64,
@@ -39,13 +39,13 @@ struct LogError {
 }
 
 impl Figure {
-    /// A figure whose error is not known.
+    /// A figure with an unknown error.
     #[must_use]
     pub fn unknown(value: f64) -> Self {
         Self { estimate: Estimate { value, interval: None }, error: None }
     }
 
-    /// A figure whose error is that of `mean`.
+    /// A figure with the error of `mean`.
     #[must_use]
     pub fn of_mean(value: f64, mean: Option<Mean>) -> Self {
         let Some(mean) = mean.filter(|mean| mean.value > 0.0) else { return Self::unknown(value) };
@@ -56,7 +56,7 @@ impl Figure {
         }
     }
 
-    /// A quantile with its interval, whose error is known to so many `degrees` of freedom.
+    /// A quantile with its interval and the degrees of freedom of its error.
     #[must_use]
     pub fn of_quantile(value: f64, known: Option<(Limits, f64)>) -> Self {
         let usable = |(interval, _): &(Limits, f64)| interval.low > 0.0 && interval.contains(value);
@@ -67,20 +67,20 @@ impl Figure {
         Self { estimate: Estimate { value, interval: Some(interval) }, error: Some(error) }
     }
 
-    /// Its interval is one of chance, told from an error.
+    /// True if its interval is a confidence interval, from a known error.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.error.is_some()
     }
 
-    /// What lies between two values that were tried; its error of chance is not known.
+    /// A figure between two values that were tried; its random error is unknown.
     #[must_use]
     pub fn within(value: f64, interval: Option<Interval>) -> Self {
         Self { estimate: Estimate { value, interval: interval.map(Limits::from) }, error: None }
     }
 }
 
-/// What is to be said of a difference.
+/// The judgement on a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -88,29 +88,29 @@ pub enum Judgement {
     Better,
     /// The interval of the ratio lies on the bad side of 1.
     Worse,
-    /// The interval of the ratio holds 1.
+    /// The interval of the ratio contains 1.
     NoDifferenceShown,
     /// There is no interval.
     NotKnown,
 }
 
-/// A figure of a run against that of the baseline.
+/// The change of a figure from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
-    /// How many times the baseline's it is.
+    /// The figure divided by the baseline's.
     pub ratio: f64,
-    /// With 95 % confidence: from 0 where the baseline's upper end is not known, and without an upper end where the
-    /// other's is not.
+    /// The 95 % interval: from 0 if the baseline's upper limit is unknown, and without an upper limit if the other's
+    /// is unknown.
     pub interval: Option<Limits>,
-    /// By this interval alone.
+    /// The judgement by this interval alone.
     pub judgement: Judgement,
-    /// None where they are not known.
+    /// Standard errors; `None` if unknown.
     #[serde(skip)]
     errors: Option<Errors>,
 }
 
-/// The standard error of the logarithm of a ratio, down from it and up from it; none to a side without an end, to which
-/// the truth may be any distance away.
+/// The standard errors of a ratio's logarithm, downwards and upwards. `None` on a side without a limit, where the true
+/// ratio may be any distance away.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Errors {
     down: Option<Spread>,
@@ -118,7 +118,7 @@ struct Errors {
 }
 
 impl Change {
-    /// `after` against `before`; `more_is_better` as of a rate. None unless both are above zero.
+    /// The change from `before` to `after`; `more_is_better` as for a rate. `None` unless both are above zero.
     #[must_use]
     pub fn of(before: &Figure, after: &Figure, more_is_better: bool) -> Option<Self> {
         let (one, other) = (before.estimate, after.estimate);
@@ -145,8 +145,8 @@ impl Change {
         Some(Self { ratio, interval, judgement, errors })
     }
 
-    /// How likely chance makes the ratio differ from `limit` by as much as it does, to this side, if `limit` is the
-    /// truth: as likely as not where nothing is known to this side. None where the error is not known.
+    /// The probability that chance alone makes the ratio differ from `limit` this far to this side, if `limit` is the
+    /// true ratio; 0.5 if the error to this side is unknown. `None` if no error is known.
     #[must_use]
     pub(super) fn chance(&self, limit: f64) -> Option<f64> {
         let Errors { down, up } = self.errors?;
@@ -156,9 +156,9 @@ impl Change {
     }
 }
 
-/// The chance that Student's t exceeds `t`, which is not negative. With t = √ν tan θ it is an integral of cos^(ν-1)
-/// (Abramowitz and Stegun 26.7.3 and 26.7.4 are its closed forms), here by Simpson's rule. More than a thousand degrees
-/// of freedom are taken for a thousand.
+/// The probability that Student's t exceeds `t`, which must not be negative. With t = √ν tan θ it is an integral of
+/// cos^(ν-1) (Abramowitz and Stegun 26.7.3 and 26.7.4 are its closed forms), here by Simpson's rule. More than a
+/// thousand degrees of freedom count as a thousand.
 fn beyond(t: f64, degrees: f64) -> f64 {
     const STEPS: u32 = 2000;
     let degrees = degrees.clamp(1.0, 1000.0);
@@ -171,9 +171,9 @@ fn beyond(t: f64, degrees: f64) -> f64 {
     integral((t / degrees.sqrt()).atan()) / integral(0.0) / 2.0
 }
 
-/// Which of these hypotheses stand rejected, given how likely chance is to look as far off as each does, so that the
-/// chance of rejecting any one that is true is `level` at most, however they depend on one another: Holm's stepwise
-/// Bonferroni (Scandinavian Journal of Statistics 6, 1979).
+/// The rejected hypotheses, given the probability that chance deviates as far as each does. The probability of
+/// rejecting any true one is at most `level`, whatever their dependence: Holm's stepwise Bonferroni (Scandinavian
+/// Journal of Statistics 6, 1979).
 #[must_use]
 pub(super) fn holm(chances: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
@@ -243,17 +243,17 @@ mod tests {
     fn an_upper_end_that_is_not_known_says_nothing_to_its_side() {
         let p99 = |value: f64, high| Figure::of_quantile(value, Some((Limits { low: value * 0.9, high }, 9.0)));
         let (known, open) = (p99(100.0, Some(110.0)), p99(100.0, None));
-        // The same figure, and nobody knows how much greater either is.
+        // The same figure, and it is unknown how much higher either may be.
         assert_eq!(Change::of(&open, &open, false).unwrap().judgement, Judgement::NotKnown);
-        // What is greater with certainty is worse, however much greater it may be.
+        // A certainly higher figure is worse, however high it may be.
         let worse = Change::of(&known, &p99(200.0, None), false).unwrap();
         assert_eq!((worse.judgement, worse.interval.unwrap().high), (Judgement::Worse, None));
         assert!(worse.chance(1.0).unwrap() < 0.01);
-        // What seems greater than something that may be greater still is not.
+        // A figure that looks higher is not worse if the other may be higher still.
         let unclear = Change::of(&open, &p99(200.0, Some(220.0)), false).unwrap();
         assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
         assert!(unclear.interval.unwrap().low <= 0.0);
-        // What seems smaller, and may be greater, is not better.
+        // A figure that looks lower but may be higher is not better.
         let unclear = Change::of(&known, &p99(50.0, None), false).unwrap();
         assert_eq!((unclear.judgement, unclear.chance(1.0)), (Judgement::NoDifferenceShown, Some(0.5)));
     }
@@ -270,14 +270,14 @@ mod tests {
             prop_assert!((change.ratio - value).abs() < 1e-9);
             prop_assert!((found.low - interval.low).abs() < 1e-9);
             prop_assert!((found.high.unwrap() - interval.high).abs() < 1e-9);
-            // The interval holds a limit if and only if chance makes as much of a difference one time in forty.
+            // The interval contains a limit if and only if chance makes such a difference one time in forty.
             let edge = change.chance(found.low).unwrap();
             prop_assert!((edge - 0.025).abs() < 3e-4, "{}", edge);
         }
 
         #[test]
         fn a_quantile_against_itself_is_one_and_turns_round(
-            // Arms that are wider than the least error.
+            // Arms that are wider than the minimum error.
             value in 10.0..1000.0f64, arms in (1.02..1.5f64, 1.02..1.5f64), other in 10.0..1000.0f64,
         ) {
             let interval = Limits { low: value / arms.0, high: Some(value * arms.1) };
@@ -288,7 +288,7 @@ mod tests {
             let there = Change::of(&figure, &second, false).unwrap().interval.unwrap();
             let back = Change::of(&second, &figure, false).unwrap().interval.unwrap();
             prop_assert!((there.low * back.high.unwrap() - 1.0).abs() < 1e-9, "{:?} {:?}", there, back);
-            // Never wider than from end to end, which would be right more often than it need.
+            // Never wider than the distance between the outer limits, which would be right more often than necessary.
             prop_assert!(there.low >= second.estimate.interval.unwrap().low / interval.high.unwrap() - 1e-9);
         }
     }

@@ -1,4 +1,4 @@
-//! Slowdowns: when one began, when it was worst, when it was over.
+//! Slowdowns: when each began, was worst and ended.
 
 use super::change_points::{Explained, SEGMENT_MIN, middle_of_five};
 use super::host_shift::{HostShift, host_shifts};
@@ -7,62 +7,63 @@ use super::rounds::Round;
 use crate::model::Moment;
 use serde::Serialize;
 
-/// How far below the usual level a round must be, at least, to belong to a slowdown: 10 %.
+/// Minimum distance of a slow round's rate below the usual level: 10 %.
 pub const SLOWDOWN: f64 = 0.10;
-/// Or so many times the noise, if that is more, for a slowdown to be seen: of levels between steps,
+/// Levels between steps show a slowdown if they are this many times the noise below the usual level, if that is more
+/// than `SLOWDOWN`.
 const NOISE: f64 = 4.0;
-/// and of medians of five rounds, where the level changed so gradually that there are no steps.
+/// The same factor for medians of five rounds, which are used if the level changed too gradually for steps.
 const NOISE_GRADUAL: f64 = 6.0;
-/// Rounds at the usual level, one after the other, that end a slowdown.
+/// Consecutive rounds at the usual level that end a slowdown.
 const BACK: usize = 2;
-/// Rounds before and after that the host is compared with.
+/// Number of rounds before and after the slowdown that its host counters are compared with.
 const AROUND: usize = 12;
 
-/// A time in which throughput was well below its usual level: at least three rounds.
+/// A period of at least three slow rounds, with throughput well below the usual level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Episode {
-    /// The first slow round began then.
+    /// Start of the first slow round.
     pub begin: Moment,
     /// Number of that round.
     pub first_round: u32,
-    /// The slowest round began then.
+    /// Start of the slowest round.
     pub worst: Moment,
-    /// Its number.
+    /// Number of the slowest round.
     pub worst_round: u32,
-    /// Its rate.
+    /// Rate of the slowest round.
     pub worst_rate: f64,
-    /// The first round that was back at the usual level began then; none if the series ended before.
+    /// Start of the first round back at the usual level; `None` if the series ended before.
     pub end: Option<Moment>,
-    /// When the last slow round was over.
+    /// End of the last slow round.
     pub last_slow: Moment,
-    /// Measured rounds that were slow.
+    /// Number of slow rounds that were measured.
     pub rounds: usize,
-    /// The usual rate when it was worst: the middle of the half of all rounds that lie closest together, with what the
-    /// slope and hour of the day make of it then. Always above the worst rate.
+    /// The usual rate at the time of the slowest round: the centre of the half of all rounds that lie closest
+    /// together, adjusted by slope and hour of the day. Always above the worst rate.
     pub usual: f64,
-    /// Below this rate a round counted as slow then.
+    /// The rate below which a round counted as slow at that time.
     pub edge: f64,
-    /// What changed on the host. None where nothing is known of it; empty where nothing moved.
+    /// What changed on the host; `None` if the host is unknown, empty if nothing changed.
     pub host: Option<Vec<HostShift>>,
 }
 
 impl Episode {
-    /// A moment lies within it, or at its end.
+    /// True if the moment is within the slowdown or at its end.
     #[must_use]
     pub fn covers(&self, moment: Moment) -> bool {
         self.begin <= moment && moment <= self.end.unwrap_or(self.last_slow)
     }
 
-    /// The share of the usual rate that was lost at worst.
+    /// The fraction of the usual rate that was lost in the slowest round.
     #[must_use]
     pub fn lost(&self) -> f64 {
         1.0 - self.worst_rate / self.usual
     }
 }
 
-/// The slowdowns of rounds that have a rate, by what explains their rates: beside slope and daily pattern. Only where
-/// the level changed beyond chance; from there a slowdown reaches as far as single rounds are below the usual level.
-/// `logarithms` are those of the rates.
+/// The slowdowns in the rounds with a rate, after slope and daily pattern are removed. Only where the level changed
+/// beyond chance; from there, a slowdown extends as far as single rounds are below the usual level. `logarithms` are
+/// those of the rates.
 pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explained) -> Vec<Episode> {
     let values = &explained.levelled;
     let Some(level) = usual(values) else { return Vec::new() };
@@ -88,13 +89,13 @@ pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explain
         let end = (last..values.len()).find(is_back).unwrap_or(values.len());
         at = at.max(end);
         let slow = (first..end).filter(is_slow).count();
-        // What was slow from the beginning has no beginning; what changed level for good is told as that.
+        // Rounds that were slow from the beginning have no start; a permanent change of level is reported as a step.
         let is_step = to == values.len() && level_changed(explained, from);
         if first == 0 || from == 0 || slow < SEGMENT_MIN || is_step {
             continue;
         }
         let Some(worst) = (first..end).min_by(|a, b| values[*a].total_cmp(&values[*b])) else { continue };
-        // What slope and hour of the day add to the level then.
+        // The contribution of slope and hour of the day at that time.
         let then = logarithms[worst] - values[worst];
         let around = [&known[first.saturating_sub(AROUND)..first], &known[end..(end + AROUND).min(known.len())]];
         episodes.push(Episode {
@@ -114,7 +115,7 @@ pub(super) fn episodes(known: &[&Round], logarithms: &[f64], explained: &Explain
     episodes
 }
 
-/// The level that steps leave around each value.
+/// The level of each value's segment between steps.
 fn levels(explained: &Explained) -> Vec<f64> {
     let values = &explained.levelled;
     let ends = explained.steps.iter().map(|step| step.at).chain([values.len()]);
@@ -126,7 +127,7 @@ fn levels(explained: &Explained) -> Vec<f64> {
     levels
 }
 
-/// From about here on there is one level to the end.
+/// True if about here the last step begins: one level from here to the end.
 fn level_changed(explained: &Explained, from: usize) -> bool {
     let behind: Vec<usize> = explained.steps.iter().map(|step| step.at).filter(|at| at + SEGMENT_MIN > from).collect();
     matches!(behind[..], [at] if at < from + SEGMENT_MIN)

@@ -1,43 +1,43 @@
-//! Rounds of fixed work that a time limit cut short.
+//! Rounds of fixed work that were cut short by a time limit.
 //!
-//! Where rounds say how much was asked of them, it is counted. Of other tools' figures it is inferred: most rounds did
-//! the same work in different times, so the work was fixed; those that did less were cut. A snapshot in the middle of a
-//! round leaves two lines for it, which are taken together.
+//! If rounds state how many operations were requested, cut rounds are marked and counted. For other tools' figures
+//! they are inferred: if most rounds did the same work in different times, the work was fixed, and those that did less
+//! were cut. A snapshot in the middle of a round leaves two lines for it, which are joined.
 
 use super::robust::median;
 use super::rounds::{Round, RoundEnd};
 use crate::model::Moment;
 use serde::Serialize;
 
-/// How far figures may lie from their median to be the same.
+/// Figures are the same if they lie within this fraction of their median.
 const SAME: f64 = 0.01;
-/// The second line of a round begins at most so many seconds after the end of the first: times may be to the minute.
+/// Maximum seconds between the lines of one round, because times may have minute resolution.
 const PIECES_SECONDS: i64 = 60;
 
-/// Rounds that were cut.
+/// Rounds that were cut short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CutRounds {
-    /// How many.
+    /// Number of cut rounds.
     pub rounds: usize,
-    /// Of how many with fixed work.
+    /// Number of rounds with fixed work.
     pub of: usize,
-    /// The lines of the series that they stand in, by number.
+    /// Round numbers of their lines in the series.
     pub numbers: Vec<u32>,
-    /// Rounds, cut or not, that stand in two lines or more.
+    /// Number of rounds, cut or not, that consist of two lines or more.
     pub in_pieces: usize,
-    /// The time limit, as most of them have it; none if they do not agree.
+    /// The time limit, if most cut rounds agree on it.
     pub limit_seconds: Option<f64>,
-    /// Operations of a whole round.
+    /// Number of operations in a complete round.
     pub work: Option<f64>,
-    /// Told from the figures, not from what was asked.
+    /// True if inferred from the figures, not known from the request.
     pub inferred: bool,
-    /// The first of them began.
+    /// Start of the first one.
     pub first: Moment,
-    /// The last of them began.
+    /// Start of the last one.
     pub last: Moment,
 }
 
-/// Lines of the series that are one round.
+/// The lines of the series that make up one round.
 struct Whole<'a> {
     lines: Vec<&'a Round>,
     done: f64,
@@ -50,7 +50,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// The rounds that were cut; none if there are none, or it cannot be told.
+/// The cut rounds; `None` if there are none or it cannot be known.
 pub(super) fn cut_rounds(counting: &[&Round]) -> Option<CutRounds> {
     let told = counting.iter().any(|round| round.asked.is_some() || round.end == RoundEnd::Cut);
     let (rounds, work): (Vec<Whole>, Option<f64>) = if told {
@@ -91,14 +91,14 @@ fn agreed(values: &[f64]) -> Option<f64> {
     (2 * same > values.len()).then_some(middle)
 }
 
-/// The work of a whole round: most did the same, and not because all took the same time.
+/// The work of a complete round, if most rounds did the same work and not merely took the same time.
 fn fixed(counting: &[&Round]) -> Option<f64> {
     let done: Vec<f64> = counting.iter().map(|round| round.done).collect();
     let seconds: Vec<f64> = counting.iter().map(|round| round.seconds).collect();
     agreed(&done).filter(|_| agreed(&seconds).is_none())
 }
 
-/// Lines that follow each other without a pause and do no more than one round's work together.
+/// Joins lines that follow each other without a pause and together do no more than one round's work.
 fn joined<'a>(counting: &[&'a Round], work: f64) -> Vec<Whole<'a>> {
     let mut rounds: Vec<Whole> = Vec::new();
     for round in counting.iter().copied() {

@@ -1,18 +1,18 @@
-//! What the host did to a point while it ran: time that the hypervisor took, and time that Rigel's own threads waited
-//! for a CPU. Both are in the latencies, and neither is the storage's.
+//! Effects of the host on a point: CPU time stolen by the hypervisor, and time that Rigel's own threads waited for a
+//! CPU. Both are part of the latencies, and neither comes from the storage.
 
 use super::load::host_load;
 use super::preflight_checks::percent;
 use crate::model::{Finding, Sample};
 use crate::record::PointRecord;
 
-/// Share of the CPU time that the hypervisor may take.
+/// Allowed fraction of CPU time taken by the hypervisor.
 const STOLEN: f64 = 0.01;
 
-/// Share of a thread's time that it may wait for a CPU.
+/// Allowed fraction of a thread's time that it waits for a CPU.
 const DESCHEDULED: f64 = 0.02;
 
-/// Finds what of the host is in the figures of a point.
+/// Warnings about effects of the host on the figures of a point.
 pub(super) fn warnings(record: &PointRecord) -> Vec<Finding> {
     let (Some(first), Some(last)) = (record.samples.first(), record.samples.last()) else { return Vec::new() };
     stolen(record, first, last).into_iter().chain(descheduled(record, first)).collect()
@@ -29,8 +29,8 @@ fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding
     })
 }
 
-/// The kernel counts for every thread how long it was ready to run and had no CPU. Threads that are over are not
-/// counted any more: of all samples the greatest is told.
+/// Warns if Rigel's threads waited for a CPU, by the kernel's count of each thread's time ready to run without one.
+/// The count of a finished thread is lost, so the maximum of all samples is used.
 fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
     let before = first.own_threads?;
     let (sample, after) = record
@@ -80,7 +80,7 @@ mod tests {
             window: WINDOW,
             asked: None,
             streams: Vec::new(),
-            // In the last one the threads are gone, and their counts with them.
+            // In the last sample the threads have ended, and their counts are gone.
             samples: vec![sample(0, 1, 100, 0), sample(1, 5, 100 + run_delay_us, 0), sample(2, 1, 110, stolen)],
         }
     }

@@ -1,22 +1,22 @@
-//! What was different on the host: rounds before a change against rounds after it.
+//! Differences on the host between the rounds before a change and those after it.
 
 use super::robust::{median, spread};
 use super::rounds::{Round, RoundHost};
 use serde::Serialize;
 
-/// Rounds nearest to the change that are compared, on either side.
+/// Maximum number of compared rounds on either side, those nearest to the change.
 const ROUNDS_MAX: usize = 24;
-/// Times the noise of single rounds that a median must move by.
+/// Minimum shift of a median, as a multiple of its noise.
 const NOISE: f64 = 3.0;
 
-/// A counter of the host that moved by clearly more than its noise.
+/// A host counter that changed by clearly more than its noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HostShift {
-    /// Which.
+    /// The counter.
     pub what: HostCounter,
-    /// Its median before.
+    /// Its median before the change.
     pub before: f64,
-    /// Its median after.
+    /// Its median after the change.
     pub after: f64,
 }
 
@@ -24,15 +24,15 @@ pub struct HostShift {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostCounter {
-    /// Megabytes (10^6) a second that others moved on the disks.
+    /// Megabytes (10^6) per second that others moved on the disks.
     OthersMbPerS,
-    /// Share of the CPU time that the hypervisor took.
+    /// Fraction of CPU time taken by the hypervisor.
     Stolen,
-    /// Share of the CPUs in use.
+    /// Fraction of the CPUs in use.
     CpuBusy,
-    /// Share of the time some task waited for I/O.
+    /// Fraction of time in which some task waited for I/O.
     IoPressure,
-    /// Share of the time the busiest disk was busy.
+    /// Fraction of time in which the busiest disk was busy.
     DeviceBusy,
     /// I/Os in the busiest disk's queue.
     Queue,
@@ -53,7 +53,8 @@ impl HostCounter {
         }
     }
 
-    /// Less than this, plus a fifth of what it was for what has no greatest value, is not worth a word.
+    /// Smallest shift that is worth reporting; for counters without a maximum it grows with a fifth of the value
+    /// before.
     fn least(self, before: f64) -> f64 {
         match self {
             Self::OthersMbPerS => 1.0 + 0.2 * before,
@@ -63,7 +64,7 @@ impl HostCounter {
         }
     }
 
-    /// For people.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -76,7 +77,7 @@ impl HostCounter {
         }
     }
 
-    /// A value with its unit, for people.
+    /// Formats a value with its unit.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -88,14 +89,14 @@ impl HostCounter {
 }
 
 impl HostShift {
-    /// `I/O of others 0.2 to 85.0 MB/s`.
+    /// A sentence such as `I/O of others went from 0.2 MB/s to 85.0 MB/s`.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!("{} went from {} to {}", self.what.name(), self.what.show(self.before), self.what.show(self.after))
     }
 }
 
-/// What moved from `before` to `after`. None where either side knows nothing of the host.
+/// The counters that changed from `before` to `after`; `None` if the host is unknown on either side.
 pub(super) fn host_shifts(before: &[&Round], after: &[&Round]) -> Option<Vec<HostShift>> {
     let before = &before[before.len().saturating_sub(ROUNDS_MAX)..];
     let after = &after[..after.len().min(ROUNDS_MAX)];

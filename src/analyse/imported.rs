@@ -1,7 +1,6 @@
-//! What other tools' figures are in our terms: which of our loads a load is like, what its operations took, and what a
-//! series showed.
+//! Other tools' figures in our terms: which of our loads each load corresponds to, its latencies, and time series.
 //!
-//! Goes in: what was imported. Comes out: figures for reports and comparisons. What the tool does not tell is none.
+//! Input: imported figures. Output: figures for reports and comparisons. What the tool does not report is `None`.
 
 use super::rounds::{Round, RoundEnd};
 use super::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary};
@@ -11,22 +10,22 @@ use crate::record::imported::{Counted, Figures, Flow, Imported, LoadPoint, Serie
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What one source tells, summed up.
+/// Summary of one imported source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ImportedSummary {
-    /// The files it came from.
+    /// The files it was read from.
     pub sources: Vec<String>,
     /// The tool that wrote them.
     pub tool: String,
-    /// Its version; none where it is not told.
+    /// Its version; `None` if not reported.
     pub version: Option<String>,
-    /// What it says of the host, the target and what was asked for.
+    /// What it reports about the host, the target and the options.
     pub told: Vec<(String, String)>,
-    /// What the reader of the figures has to know.
+    /// Notes for the reader of the figures.
     pub notes: Vec<String>,
-    /// What was reached at each load.
+    /// Figures at each load.
     pub loads: Vec<LoadFigures>,
-    /// What was counted over time.
+    /// Time series.
     pub series: Vec<SeriesSummary>,
 }
 
@@ -38,14 +37,14 @@ impl ImportedSummary {
     }
 }
 
-/// What operations of one class and kind did at one load. None is what the tool does not tell.
+/// Figures of one class and kind of operation at one load. `None` means that the tool does not report it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadFigures {
-    /// What the tool calls the load.
+    /// The tool's name of the load.
     pub label: String,
     /// The load in words: `depth 8`, `500/s`, `Small=1, Large=0`.
     pub load: String,
-    /// The point of ours that it is like, by name, such as `depth:8`; none if there is none.
+    /// Name of the corresponding point of ours, such as `depth:8`; `None` if there is none.
     pub like: Option<String>,
     /// `small` or `large`.
     pub class: String,
@@ -53,73 +52,73 @@ pub struct LoadFigures {
     pub kind: String,
     /// Bytes of one operation.
     pub io_bytes: Option<u32>,
-    /// How long it was measured.
+    /// Measured time in seconds.
     pub seconds: Option<f64>,
-    /// Operations done.
+    /// Completed operations.
     pub done: Option<u64>,
-    /// Operations a second.
+    /// Operations per second.
     pub iops: Option<f64>,
-    /// 2^20 bytes a second.
+    /// 2^20 bytes per second.
     pub mib_per_s: Option<f64>,
-    /// Times of operations, those to submit them included.
+    /// Mean response time, including submission.
     pub mean_us: Option<f64>,
-    /// Their standard deviation.
+    /// Standard deviation of the response time.
     pub deviation_us: Option<f64>,
-    /// The least.
+    /// Minimum response time.
     pub min_us: Option<f64>,
-    /// The greatest.
+    /// Maximum response time.
     pub max_us: Option<f64>,
-    /// Median.
+    /// Median response time.
     pub p50_us: Option<f64>,
-    /// 90 % are not slower.
+    /// 90th percentile.
     pub p90_us: Option<f64>,
-    /// 99 % are not slower.
+    /// 99th percentile.
     pub p99_us: Option<f64>,
-    /// 99.9 % are not slower.
+    /// 99.9th percentile.
     pub p999_us: Option<f64>,
-    /// What the quantiles are of: `total`, or `completion` where the time to submit is not in them.
+    /// The times of the quantiles: `total`, or `completion` if they exclude submission.
     pub quantiles_of: Option<String>,
-    /// Rate times mean: by Little's law, the operations outstanding.
+    /// Rate times mean: the average number of outstanding operations by Little's law.
     pub littles_law: Option<f64>,
-    /// Operations that were to be outstanding.
+    /// Requested number of outstanding operations.
     pub outstanding: Option<u32>,
 }
 
-/// What a series showed.
+/// Summary of a time series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesSummary {
-    /// What it is.
+    /// Name of the series.
     pub name: String,
-    /// Unit of its values; empty where it is not told.
+    /// Unit of its values; empty if not reported.
     pub unit: String,
-    /// When its first sample began.
+    /// Start of the first sample.
     pub begin: Option<Moment>,
-    /// When its last sample ended, or began where it does not say how long it took.
+    /// End of the last sample, or its start if it does not say how long it took.
     pub end: Option<Moment>,
     /// Median of the values.
     pub median: Option<f64>,
-    /// The least value, and when it began.
+    /// The minimum value, and when its sample began.
     pub least: Option<(f64, Moment)>,
-    /// The greatest value, and when it began.
+    /// The maximum value, and when its sample began.
     pub greatest: Option<(f64, Moment)>,
     /// The samples.
     pub samples: Vec<Counted>,
 }
 
-/// What another tool tells of a class, as far as it is compared. None is what it does not tell.
+/// Another tool's figures of a class, as far as they are compared. `None` means not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Told {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Median of the times of operations.
+    /// Median response time.
     pub p50_us: Option<f64>,
-    /// 99 % are not slower.
+    /// 99th percentile.
     pub p99_us: Option<f64>,
-    /// 99.9 % are not slower.
+    /// 99.9th percentile.
     pub p999_us: Option<f64>,
 }
 
-/// Sums up what one source tells.
+/// Summarises one imported source.
 #[must_use]
 pub fn imported(told: &Imported) -> ImportedSummary {
     let (loads, series) = match &told.figures {
@@ -139,7 +138,7 @@ pub fn imported(told: &Imported) -> ImportedSummary {
 
 // ---- loads ----
 
-/// A line for each kind of each load, and one for both where a class both reads and writes.
+/// One line for each kind of each load, and another for both together if a class reads and writes.
 fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
     let places = places(points);
     let mut found = Vec::new();
@@ -156,7 +155,7 @@ fn load_figures(points: &[LoadPoint]) -> Vec<LoadFigures> {
 
 fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFigures {
     let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
-    // Where the time to submit was not added, the times of completion are the next best, and are called so.
+    // If the time to submit was not added, the completion times are the next best, and are labelled as such.
     let total = flow.latency("total").or_else(|| flow.latency("completion"));
     let (timed, quantile) = (quantiles(flow), |share| us(quantiles(flow).and_then(|timed| timed.quantile(share))));
     let outstanding = match (&point.load, flow.class.as_str()) {
@@ -191,7 +190,7 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
     }
 }
 
-/// The times that have quantiles: those of whole operations, or else without the time to submit.
+/// The times with quantiles: those of whole operations, or else those without submission.
 fn quantiles(flow: &Flow) -> Option<&ToldLatency> {
     let has = |timed: &&ToldLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
     ["total", "completion"].iter().find_map(|of| flow.latency(of).filter(has))
@@ -206,7 +205,7 @@ fn words(load: &ToldLoad) -> String {
     }
 }
 
-/// The flows of a load, one for each class: reads and writes of a class together.
+/// The flows of a load, one per class: reads and writes of a class are combined.
 fn classes(point: &LoadPoint) -> Vec<Flow> {
     let mut classes: Vec<(String, Vec<&Flow>)> = Vec::new();
     for flow in &point.flows {
@@ -239,22 +238,22 @@ fn both(class: String, flows: &[&Flow]) -> Flow {
     }
 }
 
-/// What a load works on: two loads of different works are not of one curve.
+/// The workload of a load: two loads with different workloads are not on one curve.
 fn work(point: &LoadPoint) -> (Option<&str>, Option<u64>, Option<u32>) {
     let writes = point.writes_percent.map(f64::to_bits);
     (point.pattern.as_deref(), writes, point.flows.first().and_then(|flow| flow.io_bytes))
 }
 
-/// True if all loads are of one work, as those of a curve are.
+/// True if all loads have the same workload, as those of a curve do.
 #[must_use]
 pub fn is_one_work(points: &[LoadPoint]) -> bool {
     points.windows(2).all(|two| work(&two[0]) == work(&two[1]))
 }
 
-/// Which of our loads each load is like; none if there is none.
+/// The corresponding load of ours for each load; `None` if there is none.
 ///
-/// Of one work they are points of a curve. Of several they are what `calibrate` makes: small random reads, large random
-/// reads, one stream of large sequential reads, small random writes.
+/// Loads of one workload are points of a curve. Loads of several workloads are steps of `calibrate`: small random
+/// reads, large random reads, one stream of large sequential reads, small random writes.
 #[must_use]
 pub fn places(points: &[LoadPoint]) -> Vec<Option<Coordinates>> {
     let is_curve = is_one_work(points);
@@ -284,8 +283,8 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
     }
 }
 
-/// The points that are like loads of ours, in the form that ours are summed up in. There are no intervals, and no
-/// coverage: other tools keep neither.
+/// The points with a corresponding load of ours, summarised like ours. They have no intervals and no coverage, because
+/// other tools record neither.
 #[must_use]
 pub fn summaries(all: &[Imported]) -> Vec<PointSummary> {
     let mut found = Vec::new();
@@ -374,10 +373,10 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
 
 // ---- series ----
 
-/// How much longer than usual an interval between samples is before it is a gap.
+/// An interval between samples is a gap if it exceeds the usual interval by this factor.
 const GAP: f64 = 1.5;
 
-/// Seconds from one sample of a series to the next: the upper median, where there are two. None that are zero.
+/// Usual seconds between samples: the median of the intervals above zero, the upper one if there are two.
 fn usual_interval(series: &Series) -> Option<f64> {
     let between = series.samples.windows(2).map(|two| two[1].begin.since(two[0].begin));
     let mut intervals: Vec<i64> = between.filter(|seconds| *seconds > 0).collect();
@@ -385,8 +384,8 @@ fn usual_interval(series: &Series) -> Option<f64> {
     intervals.get(intervals.len() / 2).map(|seconds| *seconds as f64)
 }
 
-/// How long each sample took. One that does not say so is taken to last until the next one begins, but over a gap no
-/// longer than is usual: nobody counted in there. The last lasts as long as the one before it.
+/// Duration of each sample. A sample without one lasts until the next sample begins, but over a gap no longer than
+/// usual, because nothing was counted there. The last sample lasts as long as the one before it.
 fn lengths(series: &Series) -> Vec<f64> {
     let usual = usual_interval(series).unwrap_or(0.0);
     let until_next = |at: usize| {
@@ -401,7 +400,7 @@ fn lengths(series: &Series) -> Vec<f64> {
     told.map(length).collect()
 }
 
-/// A note of the times of which nothing is told, by the longest series; none where there is no such time.
+/// A note about gaps in the longest series; `None` if there is no gap.
 fn gaps(figures: &Figures) -> Option<String> {
     let Figures::Series(all) = figures else { return None };
     let series = all.iter().max_by_key(|series| series.samples.len())?;
@@ -418,13 +417,13 @@ fn gaps(figures: &Figures) -> Option<String> {
     })
 }
 
-/// The moment so many seconds later, to the second.
+/// The moment `seconds` after `begin`, rounded to the second.
 #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
 fn after(begin: Moment, seconds: f64) -> Moment {
     begin.plus_seconds(seconds.round().clamp(0.0, 1e9) as i64)
 }
 
-/// The rounds of a series, for the analysis of what goes on for hours or days.
+/// The samples of a series as rounds, for the analysis of hours or days.
 #[must_use]
 pub fn rounds(series: &Series) -> Vec<Round> {
     let is_per_second = series.unit.ends_with("/s");
@@ -537,7 +536,7 @@ mod tests {
         let named = |names: &[&str]| names.iter().map(|name| Some((*name).to_string())).collect::<Vec<_>>();
         assert_eq!(places_of(include_str!("../../tests/imports/fio_depth8_plus.json")), named(&["depth:8"]));
         assert_eq!(places_of(include_str!("../../tests/imports/fio_rate.json")), named(&["rate:500"]));
-        // A small read, a small write, and large reads two at a time, for which there is no step.
+        // A small read, a small write, and large reads at depth 2, which correspond to no step.
         let several = places_of(include_str!("../../tests/imports/fio_three.json"));
         assert_eq!((&several[..2], &several[2]), (&named(&["depth:1", "write:1"])[..], &None));
     }

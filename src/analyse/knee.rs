@@ -1,8 +1,8 @@
-//! Where throughput stops rising with load, and whether something caps it.
+//! The load at which throughput stops rising, and the cap of throughput if there is one.
 //!
-//! Goes in: throughput with its error, and mean response time, at some loads of a closed loop. Comes out: the knee, the
-//! greatest throughput, and a hard limit if there is one. It judges what was measured and nothing between: whether a
-//! knee is good to a depth or to a factor of two is for the choice of loads.
+//! Input: throughput with its error, and mean response time, at some loads of a closed loop. Output: the knee, the
+//! maximum throughput, and a hard limit if there is one. Only measured loads are judged, nothing between them: how
+//! precisely the knee is located depends on the choice of loads.
 
 use super::statistics::{Interval, Mean, t_quantile};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Loaded {
     /// Outstanding I/Os.
     pub load: f64,
-    /// Operations, or bytes, a second.
+    /// Operations, or bytes, per second.
     pub throughput: Mean,
     /// Mean response time in seconds.
     pub response: f64,
@@ -21,47 +21,48 @@ pub struct Loaded {
 /// The load beyond which latency grows and throughput does not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// Outstanding I/Os at the knee: the least load measured with a throughput as good as the greatest.
+    /// Outstanding I/Os at the knee: the lowest measured load whose throughput is as good as the maximum.
     pub load: f64,
     /// Throughput at the knee.
     pub throughput: Mean,
-    /// The greatest throughput measured.
+    /// The maximum measured throughput.
     pub maximum: Mean,
-    /// The load at which that was, the knee's or a larger one.
+    /// The load of the maximum: the knee's or a larger one.
     pub maximum_load: f64,
-    /// A smaller load was measured, and gave less; or the knee is at a load of one, below which there is none.
+    /// True if a smaller load was measured and gave less, or if the knee is at a load of one, the smallest possible.
     pub bounded_below: bool,
-    /// A larger load was measured, and latency grew there instead of throughput.
+    /// True if a larger load was measured where latency grew instead of throughput.
     pub bounded_above: bool,
-    /// The load at which the asymptotes of throughput cross: what is done at a load of one, times the load, and the
-    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984, ch. 5.
-    /// A second opinion, below the knee where the way there is bent. None if a load of one was not measured.
+    /// The load where the asymptotes of throughput cross: throughput at a load of one, times the load, and the
+    /// maximum. N* = `X_max` R(1): Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+    /// ch. 5. It is a second opinion, and lies below the knee if the rise is not straight. `None` if a load of one was
+    /// not measured.
     pub asymptotes: Option<f64>,
 }
 
 impl Knee {
-    /// The curve was measured on both sides of the knee.
+    /// True if the curve was measured on both sides of the knee.
     #[must_use]
     pub fn bracketed(&self) -> bool {
         self.bounded_below && self.bounded_above
     }
 }
 
-/// The knee of a curve, its points in any order: the least load whose throughput is not below the greatest by more
-/// than `tolerance` (0.02 for 2 %), or not below the greatest's 95 % interval, whichever lies lower; but never
-/// below nine tenths of it. None if no
-/// point has a throughput above zero.
+/// The knee of a curve; the points may be in any order. It is the lowest load whose throughput is within `tolerance`
+/// (0.02 for 2 %) of the maximum, or at least the lower limit of the maximum's 95 % interval, whichever is lower; but
+/// it is never below nine tenths of the maximum. `None` if no point has a throughput above zero.
 #[must_use]
 pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
     const LEAST: f64 = 0.9;
     let points = sorted(points);
     let greatest = points.iter().max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
     let maximum = greatest.throughput;
-    // However little is known of the maximum, a tenth less is not as good.
+    // However imprecise the maximum is, a tenth less is not as good.
     let enough = maximum.interval().low.min((1.0 - tolerance) * maximum.value).max(LEAST * maximum.value);
     let at = points.iter().position(|point| point.throughput.value >= enough)?;
     let knee = points[at];
-    // On a level curve response time grows as load does (Little's law); half of that is more than chance.
+    // On a level curve response time grows in proportion to load (Little's law); half of that growth is more than
+    // chance.
     let slower = |point: &&Loaded| point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0;
     let first = points.iter().find(|point| point.load <= 1.0);
     Some(Knee {
@@ -78,24 +79,28 @@ pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
 /// A hard limit of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cap {
-    /// Operations, or bytes, a second.
+    /// Operations, or bytes, per second.
     pub throughput: f64,
-    /// With 95 % confidence.
+    /// Its 95 % confidence interval.
     pub interval: Interval,
-    /// The least of the loads at which it was met.
+    /// The lowest load at which throughput reached it.
     pub from: f64,
-    /// The greatest of them, which is the greatest measured.
+    /// The highest such load, which is the highest measured.
     pub to: f64,
 }
 
-/// The limit that throughput runs into, if it does: from the knee, or the load after it, up to the greatest load,
-/// throughput is the same within 1 % on either side or within its interval, and shows no trend of more; these are three
-/// loads or more that span a factor of four; and response time rises in proportion to load. A throttle looks so, and a
-/// fixed number of servers does; a device that tires under load, or still gains a little, does not. At
-/// least two of the points, a factor of two apart, are known to 5 %; one that is not must agree within its interval.
+/// The hard limit of throughput, if there is one. From the knee, or the load after it, to the highest load:
 ///
-/// The value is pooled over the level points by inverse variance, its error never less than their scatter gives
-/// (Birge, Physical Review 40, 1932).
+/// - throughput is the same within 1 % or within its interval, and shows no larger trend;
+/// - there are at least three loads, spanning a factor of four;
+/// - response time rises in proportion to load;
+/// - at least two points, a factor of two apart, are known to 5 %; others must agree within their interval.
+///
+/// A throttle looks like this, and so does a fixed number of servers. A device that becomes slower under load or still
+/// gains a little does not.
+///
+/// The value is the mean of the level points, weighted by inverse variance. Its error is at least what their scatter
+/// gives (Birge, Physical Review 40, 1932).
 #[must_use]
 pub fn cap(points: &[Loaded]) -> Option<Cap> {
     const KNEE: f64 = 0.02;
@@ -105,7 +110,7 @@ pub fn cap(points: &[Loaded]) -> Option<Cap> {
     level(&beyond).or_else(|| level(&beyond[after..]))
 }
 
-/// The cap that these points show, in ascending order of load.
+/// The cap that these points show; they must be in ascending order of load.
 fn level(points: &[Loaded]) -> Option<Cap> {
     const LOADS_MIN: usize = 3;
     const SPAN_MIN: f64 = 4.0;
@@ -121,7 +126,7 @@ fn level(points: &[Loaded]) -> Option<Cap> {
     let (value, error) = pooled(points);
     let half = |point: &Loaded| point.throughput.interval().half_width();
     let is_level = |point: &Loaded| (point.throughput.value - value).abs() <= half(point).max(LEVEL * value);
-    // A point that is known less well must agree with the others, and proves nothing.
+    // An imprecise point must agree with the others, but proves nothing.
     let known: Vec<f64> = points.iter().filter(|point| half(point) <= KNOWN * value).map(|point| point.load).collect();
     let proven = known.first().zip(known.last()).is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
     let is_proportional = |point: &Loaded| {
@@ -139,9 +144,9 @@ fn level(points: &[Loaded]) -> Option<Cap> {
     Some(Cap { throughput: value, interval, from: first.load, to: last.load })
 }
 
-/// The mean of throughput by inverse variance, and its standard error, never less than the points' scatter gives.
+/// The mean throughput, weighted by inverse variance, and its standard error, at least as large as the scatter gives.
 fn pooled(points: &[Loaded]) -> (f64, f64) {
-    // A point without error would be all that counts.
+    // Without a minimum error, a point with error 0 would have all the weight.
     const ERROR_MIN: f64 = 1e-4;
     let weigh = |mean: &Mean| mean.error.max(ERROR_MIN * mean.value).powi(-2);
     let weights: f64 = points.iter().map(|point| weigh(&point.throughput)).sum();
@@ -152,8 +157,8 @@ fn pooled(points: &[Loaded]) -> (f64, f64) {
     (value, (scatter / (points.len() as f64 - 1.0)).max(1.0).sqrt() / weights.sqrt())
 }
 
-/// How much throughput rises from the least load to the greatest by a line fitted over the logarithm of load, and the
-/// standard error of that.
+/// The rise of throughput from the lowest to the highest load, by a line fitted over the logarithm of load, and its
+/// standard error.
 fn rise(points: &[Loaded]) -> (f64, f64) {
     let logs: Vec<f64> = points.iter().map(|point| point.load.ln()).collect();
     let middle = logs.iter().sum::<f64>() / logs.len() as f64;
@@ -183,7 +188,7 @@ mod tests {
     const TOLERANCE: f64 = 0.02;
     const POWERS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-    /// A closed loop's curve, known to `error` as a share; response time by Little's law.
+    /// A closed loop's curve with the relative error `error`; response time by Little's law.
     fn curve(loads: &[f64], error: f64, throughput: impl Fn(f64) -> f64) -> Vec<Loaded> {
         let point = |load: &f64| {
             let value = throughput(*load);
@@ -193,7 +198,7 @@ mod tests {
         loads.iter().map(point).collect()
     }
 
-    /// A fixed number of servers, each busy for 1 ms with an operation.
+    /// A fixed number of servers that need 1 ms per operation.
     fn servers(count: f64) -> impl Fn(f64) -> f64 {
         move |load| load.min(count) * 1000.0
     }
@@ -219,7 +224,7 @@ mod tests {
         let level = knee_of(&POWERS[5..]);
         assert!((level.load - 32.0).abs() < 1e-9 && !level.bounded_below && level.bounded_above, "{level:?}");
         assert_eq!(level.asymptotes, None);
-        // Loads so close that throughput rises by less than the tolerance from one to the next; latency hardly grows.
+        // Loads so close that throughput rises by less than the tolerance between them, and latency hardly grows.
         let close = knee(&curve(&[60.0, 61.0], 0.001, |load| load.powf(0.8)), TOLERANCE).unwrap();
         assert!((close.load - 60.0).abs() < 1e-9 && !close.bounded_above, "{close:?}");
     }
@@ -247,7 +252,7 @@ mod tests {
             assert!(cap.interval.contains(5000.0) && cap.interval.relative(5000.0) < 0.01, "{cap:?}");
             assert!((cap.from - 4.0).abs() < 1e-9 && (cap.to - 256.0).abs() < 1e-9, "{cap:?}");
         }
-        // A knee that is not quite at the cap yet.
+        // The knee is not quite at the cap yet.
         let cap = cap(&curve(&POWERS, 0.001, |load| if load < 6.0 { load * 1230.0 } else { 5000.0 })).unwrap();
         assert!((cap.from - 8.0).abs() < 1e-9 && cap.interval.contains(5000.0), "{cap:?}");
     }
@@ -266,9 +271,9 @@ mod tests {
         none(&law(0.05, 0.0));
         none(&law(0.02, 0.0005));
         none(&law(0.0, 0.0));
-        // Half a percent for each doubling, which no single step would show.
+        // Half a percent per doubling, which no single step would show.
         none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 + 0.005 * (load / 8.0).log2()) });
-        // And the same downwards.
+        // The same downwards.
         none(&|load| if load < 8.0 { load * 1000.0 } else { 8000.0 * (1.0 - 0.005 * (load / 8.0).log2()) });
     }
 

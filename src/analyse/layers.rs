@@ -1,8 +1,8 @@
-//! What the layers cost: the same blocks by raw I/O and through a database, side by side, and where the rest went.
+//! The cost of each layer: the same blocks by raw I/O and through a database, side by side, with the CPU time.
 //!
-//! Goes in: the records of a `layers` run. CPU time is that of this process and of the server's processes; threads of
-//! the kernel, and interrupts that hit others, are in none of it. One microsecond of CPU a block is one second of CPU a
-//! million blocks.
+//! Input: the records of a `layers` run. CPU time is that of this process and of the server's processes. It does not
+//! include kernel threads or interrupts that hit other processes. One microsecond of CPU per block is one CPU second
+//! per million blocks.
 
 use super::confidence::Estimate;
 use super::statistics::Limits;
@@ -11,88 +11,88 @@ use crate::model::{Coordinates, Finding, Layer};
 use crate::record::{End, Latencies, PointRecord};
 use serde::Serialize;
 
-/// Share of the blocks that a cache may serve before it is worth a word.
+/// Fraction of blocks served by a cache above which a warning is raised.
 const CACHED: f64 = 0.05;
 
-/// Share of the CPUs beyond which they are the limit.
+/// Fraction of the CPUs in use above which they are the limit.
 const CPU_BUSY: f64 = 0.9;
 
-/// What a run of `layers` showed.
+/// The results of a `layers` run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayersResult {
-    /// For each number of sessions, ascending.
+    /// One table for each number of sessions, ascending.
     pub tables: Vec<LayerTable>,
-    /// Every point, in the order it was measured.
+    /// All points, in measuring order.
     #[serde(skip)]
     pub points: Vec<PointSummary>,
-    /// What is doubtful about the run as a whole; what is doubtful about a point stands with it.
+    /// Findings about the run as a whole; findings about a point are in the point.
     pub findings: Vec<Finding>,
 }
 
 /// The layers at one number of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayerTable {
-    /// I/Os outstanding, threads, or sessions.
+    /// Outstanding I/Os, threads, or sessions.
     pub sessions: u32,
-    /// From storage up.
+    /// The layers, from storage upwards.
     pub layers: Vec<LayerFigures>,
-    /// From layer to layer: what changed.
+    /// The changes from layer to layer.
     pub steps: Vec<LayerStep>,
 }
 
-/// What one layer showed, over all rounds.
+/// The figures of one layer, over all rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LayerFigures {
-    /// Which.
+    /// The layer.
     pub layer: Layer,
-    /// Blocks a second. The interval holds those of the rounds together and the mean of every round.
+    /// Blocks per second. The interval contains the combined interval of all rounds and the mean of each round.
     pub blocks_per_s: Estimate,
-    /// The same of each round.
+    /// Blocks per second of each round.
     pub rounds: Vec<f64>,
-    /// Blocks of one operation.
+    /// Blocks per operation.
     pub blocks_per_operation: f64,
-    /// Blocks a second as a share of the first layer's.
+    /// Blocks per second as a fraction of the first layer's.
     pub share_of_first: Option<f64>,
-    /// Bytes that the kernel counted as read from storage, as a share of those of the blocks. Raw I/O by the counters
-    /// of the disks, a database by those of its processes.
+    /// Bytes that the kernel counted as read from storage, as a fraction of the blocks' bytes. For raw I/O the
+    /// counters of the disks, for a database those of its processes.
     pub storage_share: Option<f64>,
-    /// Share of the blocks that the server found in its buffer cache; none where it has no part in it.
+    /// Fraction of blocks that the server found in its buffer cache; `None` for layers that do not use it.
     pub buffer_cache_share: Option<f64>,
-    /// Median time of an operation, divided by its blocks.
+    /// Median time of an operation, per block.
     pub p50_us: Option<f64>,
-    /// 99 % of the operations are not slower, divided by their blocks.
+    /// 99th percentile of the time of an operation, per block.
     pub p99_us: Option<f64>,
-    /// CPU time of this process a block, user and system.
+    /// CPU time of this process per block, user and system.
     pub client_cpu_us: f64,
-    /// CPU time of the server's processes a block, likewise; none for raw I/O, and where it cannot be told.
+    /// CPU time of the server's processes per block, user and system; `None` for raw I/O, or if unknown.
     pub server_cpu_us: Option<f64>,
-    /// Both together: CPU seconds a million blocks.
+    /// CPU seconds of both per million blocks.
     pub cpu_s_per_million: Option<f64>,
-    /// Blocks for each second of CPU time.
+    /// Blocks per second of CPU time.
     pub blocks_per_cpu_s: Option<f64>,
-    /// CPUs kept busy by both, on average.
+    /// Average number of CPUs kept busy by both.
     pub cpus_busy: Option<f64>,
 }
 
-/// What changed from one layer to another.
+/// The changes from one layer to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LayerStep {
     /// From this layer.
     pub from: Layer,
     /// To this one.
     pub to: Layer,
-    /// Blocks a second as a share of what they were.
+    /// Blocks per second as a fraction of those of layer `from`.
     pub blocks_share: f64,
-    /// How much longer a session is at a block: sessions over blocks a second, of one less that of the other.
+    /// Additional time of a session per block: the difference of sessions divided by blocks per second.
     pub time_us: f64,
-    /// How much more CPU time a block takes in this process.
+    /// Additional CPU time per block in this process.
     pub client_cpu_us: f64,
-    /// How much more CPU time a block takes in the server; none where it cannot be told.
+    /// Additional CPU time per block in the server; `None` if unknown.
     pub server_cpu_us: Option<f64>,
 }
 
 impl LayersResult {
-    /// The table of the maximum number of sessions, and which one it is.
+    /// The table of the maximum number of sessions, and its index.
     #[must_use]
     pub fn widest(&self) -> Option<(usize, &LayerTable)> {
         self.tables.iter().enumerate().max_by_key(|(_, table)| table.sessions)
@@ -108,7 +108,7 @@ impl LayerTable {
 }
 
 impl LayerStep {
-    /// What is between the two layers.
+    /// Describes what lies between the two layers.
     #[must_use]
     pub fn between(&self) -> &'static str {
         match (self.from, self.to) {
@@ -121,7 +121,7 @@ impl LayerStep {
     }
 }
 
-/// The pairs of layers that are compared.
+/// The compared pairs of layers.
 const PAIRS: [(Layer, Layer); 5] = [
     (Layer::Async, Layer::Sync),
     (Layer::Sync, Layer::File),
@@ -130,7 +130,7 @@ const PAIRS: [(Layer, Layer); 5] = [
     (Layer::Row, Layer::Single),
 ];
 
-/// What the records of a `layers` run tell, on a machine of so many CPUs; 0 if that is not known.
+/// Evaluates the records of a `layers` run; `cpus` is the machine's number of CPUs, 0 if unknown.
 #[must_use]
 pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     let points: Vec<PointSummary> = records.iter().map(summarise).collect();
@@ -144,7 +144,7 @@ pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     LayersResult { tables, points, findings }
 }
 
-/// One layer in one round.
+/// The figures of one layer in one round.
 struct Round {
     layer: Layer,
     sessions: u32,
@@ -160,7 +160,7 @@ struct Round {
 }
 
 impl Round {
-    /// None of a point that is no layer, or in which nothing was done.
+    /// `None` if the point is not a layer, is not complete, or completed no operation.
     fn of(record: &PointRecord, point: &PointSummary) -> Option<Self> {
         let Coordinates::Layer { layer, .. } = point.coordinates else { return None };
         let (stream, class) = (record.streams.first()?, point.classes.first()?);
@@ -222,7 +222,7 @@ fn figures(layer: Layer, rounds: &[&Round]) -> Option<LayerFigures> {
     let seconds: f64 = rounds.iter().map(|round| round.seconds).sum();
     let each = rounds.first()?.blocks_per_operation;
     let rates: Vec<f64> = rounds.iter().map(|round| round.rate()).collect();
-    // Rounds weigh as much as they have blocks.
+    // Rounds are weighted by their number of blocks.
     let mean = |of: &dyn Fn(&Round) -> Option<f64>| {
         let sum = rounds.iter().map(|round| Some(of(round)? * round.blocks)).sum::<Option<f64>>();
         sum.map(|sum| sum / blocks)
@@ -253,7 +253,8 @@ fn figures(layer: Layer, rounds: &[&Round]) -> Option<LayerFigures> {
     })
 }
 
-/// The rounds' own intervals together, and wide enough to hold every round: between rounds more may change than within.
+/// The combined interval of the rounds, widened to contain every round: rounds may differ more than windows within a
+/// round.
 fn interval(rate: f64, rounds: &[&Round], rates: &[f64]) -> Option<Limits> {
     let squares = rounds.iter().map(|round| round.half_width.map(|half| half * half)).sum::<Option<f64>>()?;
     let within = squares.sqrt() / rounds.len() as f64;
@@ -316,7 +317,7 @@ mod tests {
     use crate::model::{Coordinates, Kind, Load, Nanos, Pattern, Sample, ServerSample, SqlWork, Tables};
     use crate::record::{Coverage, KindRecord, StreamRecord, Window};
 
-    /// `done` operations of a second, each of `response`.
+    /// A record of `done` operations in one second, each taking 1 ms.
     fn record(layer: Layer, round: u32, done: u64, work: Option<SqlWork>) -> PointRecord {
         let mut window = Window { done: done / 10, ..Window::default() };
         for _ in 0..done / 10 {
@@ -351,7 +352,7 @@ mod tests {
         }
     }
 
-    /// The same by a server that took half a second of CPU and read so many bytes from storage.
+    /// The same with a server that used half a second of CPU and read `bytes` from storage.
     fn served(layer: Layer, operations: u64, rows: u32, physical: u64, bytes: u64) -> PointRecord {
         let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
         let work = SqlWork { read_rows: rows, ..SqlWork::reads(tables) };
@@ -377,12 +378,12 @@ mod tests {
         let [sync, row] = &found.tables[0].layers[..] else { panic!("{found:?}") };
         assert_eq!((sync.layer, row.layer), (Layer::Sync, Layer::Row));
         assert!((sync.blocks_per_s.value - 20_000.0).abs() < 1e-6 && (row.blocks_per_s.value - 64_000.0).abs() < 1e-6);
-        // 100 ms of ours over 20,000 blocks, and 600 ms of both over 64,000.
+        // 100 ms of CPU in this process for 20,000 blocks, and 600 ms in both for 64,000.
         assert!((sync.cpu_s_per_million.unwrap() - 5.0).abs() < 1e-9, "{sync:?}");
         assert!((row.cpu_s_per_million.unwrap() - 9.375).abs() < 1e-9, "{row:?}");
         assert!((row.p50_us.unwrap() - 1000.0 / 64.0).abs() < 0.1, "{row:?}");
         assert!((row.storage_share.unwrap() - 1.0).abs() < 1e-9, "{row:?}");
-        // 4 sessions: 200 us a block, and 62.5.
+        // 4 sessions: 200 us per block, and 62.5.
         let step = found.tables[0].steps[0];
         assert!((step.time_us + 137.5).abs() < 1e-6 && (step.blocks_share - 3.2).abs() < 1e-9, "{step:?}");
         assert_eq!(row.share_of_first, None);

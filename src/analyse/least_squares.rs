@@ -1,26 +1,26 @@
-//! Least squares where the noise of neighbours correlates: of the first order, the same throughout.
+//! Least squares with correlated noise: first-order autoregressive, with the same correlation throughout.
 //!
-//! Goes in: values, columns that may explain them, the correlation. Comes out: how much of each column there is, with
-//! its error. Prais and Winsten's transformation (Cowles Commission discussion paper 383, 1954; Judge et al., The
-//! Theory and Practice of Econometrics, 1985, ch. 8) makes the noise independent; then it is ordinary least squares.
+//! Input: values, columns that may explain them, the correlation. Output: the coefficient of each column, with its
+//! error. The transformation of Prais and Winsten (Cowles Commission discussion paper 383, 1954; Judge et al., The
+//! Theory and Practice of Econometrics, 1985, ch. 8) makes the noise independent; the rest is ordinary least squares.
 
 use super::change_points::{Found, Wave};
 
-/// Correlation beyond which nothing is corrected further.
+/// Maximum correlation that is corrected for.
 const CORRELATION_MAX: f64 = 0.95;
-/// Share of a column that must be its own; less is taken for rounding.
+/// Fraction of a column that must be independent of the others; less counts as rounding.
 const OWN: f64 = 1e-9;
 
-/// What was fitted.
+/// The result of a fit.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
-    /// Correlation of neighbours that was assumed.
+    /// The assumed correlation of neighbours.
     pub(super) rho: f64,
-    /// Squares that are left, made independent.
+    /// Sum of squared residuals of the whitened values.
     pub(super) squares: f64,
-    /// Values less parameters.
+    /// Degrees of freedom: number of values minus number of parameters.
     pub(super) degrees: f64,
-    /// What is left of each value, as it is.
+    /// Residual of each value, not whitened.
     pub(super) left: Vec<f64>,
     sizes: Vec<f64>,
     /// Inverse of the products of the columns.
@@ -29,22 +29,22 @@ pub(super) struct Fit {
 
 impl Fit {
     fn variance(&self) -> f64 {
-        // Noise of a thousandth of a percent is rounding.
+        // A standard deviation of a thousandth of a percent is rounding.
         (self.squares / self.degrees.max(1.0)).max(1e-10)
     }
 
-    /// How much of a column there is.
+    /// The coefficient of a column, with its error.
     pub(super) fn found(&self, column: usize) -> Found {
         let error = (self.variance() * self.inverse[column][column]).sqrt();
         Found { value: self.sizes[column], error, degrees: self.degrees }
     }
 
-    /// Four columns from the `first` as a daily pattern.
+    /// Four columns, starting at `first`, as a daily pattern.
     pub(super) fn wave(&self, first: usize) -> Wave {
         Wave(std::array::from_fn(|wave| self.sizes[first + wave]))
     }
 
-    /// The chance that four columns from the `first` explain as much as they do in noise alone: the F test, by
+    /// The probability that four columns, starting at `first`, explain this much in pure noise: the F test, by
     /// Bartlett's approximation of the likelihood ratio, whose distribution is chi square with four degrees.
     pub(super) fn chance_of_four(&self, first: usize) -> f64 {
         let block: Vec<Vec<f64>> = (0..4).map(|row| self.inverse[first + row][first..first + 4].to_vec()).collect();
@@ -58,13 +58,13 @@ impl Fit {
     }
 }
 
-/// The values with the correlation of neighbours taken out.
+/// Whitens the values: removes the correlation of neighbours.
 pub(super) fn whiten(values: &[f64], rho: f64) -> Vec<f64> {
     let first = values.first().map(|first| first * (1.0 - rho * rho).sqrt());
     first.into_iter().chain(values.windows(2).map(|two| two[1] - rho * two[0])).collect()
 }
 
-/// How much of each column there is in the values. None if the columns cannot be told apart, or are too many.
+/// Fits the columns to the values; `None` if the columns are not independent, or are too many.
 pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit> {
     let degrees = values.len().checked_sub(columns.len()).filter(|degrees| *degrees > 0)? as f64;
     let whitened: Vec<Vec<f64>> = columns.iter().map(|column| whiten(column, rho)).collect();
@@ -87,9 +87,10 @@ pub(super) fn fit(values: &[f64], columns: &[Vec<f64>], rho: f64) -> Option<Fit>
     Some(Fit { rho, squares, degrees, left, sizes, inverse })
 }
 
-/// Correlation of neighbours in what a fit of so many parameters left. The plain estimate is too small in short series
-/// (Kendall, Biometrika 41, 1954), by more the more was fitted, which is made good; `cautious`: half a standard
-/// error, and more in short series, is added. Never below zero: what makes up for itself is taken for independent.
+/// Correlation of neighbouring residuals after a fit with this number of parameters. The plain estimate is too low in
+/// short series (Kendall, Biometrika 41, 1954), the more so the more parameters were fitted; this is corrected.
+/// `cautious` adds half a standard error, and more in short series. Never below zero: noise with a negative
+/// correlation counts as independent.
 pub(super) fn autocorrelation(left: &[f64], parameters: usize, cautious: bool) -> f64 {
     let (n, parameters) = (left.len() as f64, parameters as f64);
     let squares = product(left, left);
@@ -106,7 +107,7 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
 
-/// The inverse of a symmetric matrix by elimination with the greatest pivot. None if it has none.
+/// The inverse of a symmetric matrix, by elimination with the largest pivot; `None` if there is none.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     let mut rows: Vec<Vec<f64>> = matrix.to_vec();
@@ -132,7 +133,7 @@ fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     inverse.iter().flatten().all(|value| value.is_finite()).then_some(inverse)
 }
 
-/// Columns made orthonormal one after the other (Gram and Schmidt, twice, for rounding).
+/// Orthonormal columns (Gram and Schmidt, applied twice because of rounding).
 pub(super) struct Basis(Vec<Vec<f64>>);
 
 impl Basis {
@@ -146,7 +147,7 @@ impl Basis {
         &self.0
     }
 
-    /// Adds a column, unless what is there says it already.
+    /// Adds a column, unless it depends on the existing ones.
     pub(super) fn add(&mut self, column: Vec<f64>) {
         let before = product(&column, &column);
         let own = self.without(self.without(column));
@@ -156,7 +157,7 @@ impl Basis {
         }
     }
 
-    /// What is left of a column.
+    /// The part of a column that the basis does not explain.
     pub(super) fn without(&self, mut column: Vec<f64>) -> Vec<f64> {
         for of_basis in &self.0 {
             let share = product(&column, of_basis);

@@ -1,34 +1,34 @@
-//! What the host and its devices were doing between two samples.
+//! The load of the host and its devices between two samples.
 
 use crate::model::{Counters, Sample};
 use serde::{Deserialize, Serialize};
 
-/// What a device did between two samples, whoever asked for it.
+/// The load of a device between two samples, from all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceLoad {
-    /// Reads and writes completed a second.
+    /// Completed reads and writes per second.
     pub iops: f64,
-    /// Megabytes (10^6) read and written a second.
+    /// Megabytes (10^6) read and written per second.
     pub megabytes_per_s: f64,
-    /// Share of the time in which at least one request was in flight.
+    /// Fraction of time with at least one request in flight.
     pub busy: f64,
-    /// Requests in flight, on average over the time: by Little's law their times, summed, over the time.
+    /// Mean number of requests in flight: the sum of their times divided by the elapsed time, by Little's law.
     #[serde(default)]
     pub queue: f64,
 }
 
-/// What the CPUs did between two samples, as shares of all their time, and how long tasks waited for I/O.
+/// CPU use between two samples, as fractions of all CPU time, and I/O pressure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostLoad {
-    /// Neither idle nor waiting for I/O.
+    /// CPU time that is neither idle nor waiting for I/O nor stolen.
     pub busy: f64,
-    /// Taken by the hypervisor for others.
+    /// CPU time that the hypervisor took for others.
     pub stolen: f64,
-    /// Share of the time in which some task waited for I/O; none where the kernel does not count it.
+    /// Fraction of time in which some task waited for I/O; `None` if the kernel does not count it.
     pub io_pressure: Option<f64>,
 }
 
-/// The load of every device that is in both samples; none of any if no time passed between them.
+/// The load of every device that is in both samples; empty if no time passed between them.
 #[must_use]
 pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)> {
     let seconds = after.at.since(before.at).as_secs_f64();
@@ -54,7 +54,7 @@ pub fn device_loads(before: &Sample, after: &Sample) -> Vec<(String, DeviceLoad)
 pub fn host_load(before: &Sample, after: &Sample) -> HostLoad {
     let mut ticks = [0.0; 8];
     for (tick, (after, before)) in ticks.iter_mut().zip(after.cpu_ticks.iter().zip(before.cpu_ticks)) {
-        // Idle and iowait are known to run backwards by a tick.
+        // Idle and iowait are known to go backwards by a tick.
         *tick = after.saturating_sub(before) as f64;
     }
     let all: f64 = ticks.iter().sum();

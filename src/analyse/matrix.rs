@@ -1,4 +1,4 @@
-//! What a matrix of small and large I/O showed as a whole.
+//! The results of a matrix of small and large I/O.
 
 use super::calibration::{CurveFacts, curve_facts};
 use super::run_checks::warnings_of_matrix;
@@ -6,28 +6,28 @@ use super::summary::{ClassSummary, PointSummary, summarise};
 use crate::model::Finding;
 use crate::record::{End, PointRecord};
 
-/// Share of the maximum that is still as good, as the findings of a matrix have it.
+/// Throughput within this fraction of the maximum counts as equal to it, as in the findings of a matrix.
 const TOLERANCE: f64 = 0.02;
 
-/// What a matrix of small and large I/O found.
+/// The results of a matrix of small and large I/O.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixResult {
-    /// Every point, in the order it was measured.
+    /// All points, in measuring order.
     pub points: Vec<PointSummary>,
     /// The shape of the curve of small I/O alone.
     pub shape: CurveFacts,
-    /// Findings of the run as a whole; those of a point stand with it.
+    /// Findings about the run as a whole; findings about a point are in the point.
     pub findings: Vec<Finding>,
 }
 
 /// One class of a complete point.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixCell<'a> {
-    /// Which point.
+    /// Index of the point.
     pub index: usize,
     /// The point.
     pub point: &'a PointSummary,
-    /// Which class of the point.
+    /// Index of the class in the point.
     pub at: usize,
     /// The class.
     pub class: &'a ClassSummary,
@@ -48,12 +48,12 @@ impl MatrixCell<'_> {
 }
 
 impl MatrixResult {
-    /// Small and large I/Os outstanding in each point.
+    /// Outstanding small and large I/Os of each point.
     pub fn loads(&self) -> impl Iterator<Item = (u32, u32)> {
         self.points.iter().map(|point| point.coordinates.small_and_large())
     }
 
-    /// What the records of a matrix show.
+    /// Evaluates the records of a matrix.
     #[must_use]
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
@@ -63,7 +63,7 @@ impl MatrixResult {
         Self { points, shape, findings }
     }
 
-    /// The classes of this name in complete points that have done something.
+    /// The classes with this name in complete points that completed at least one operation.
     pub fn cells<'a>(&'a self, name: &'a str) -> impl Iterator<Item = MatrixCell<'a>> {
         self.points.iter().enumerate().filter(|(_, point)| point.end == End::Complete).filter_map(
             move |(index, point)| {
@@ -73,7 +73,7 @@ impl MatrixResult {
         )
     }
 
-    /// The cell with the maximum throughput of this class. Orion names the first of several that are as good.
+    /// The cell with the maximum throughput of this class; the first of several equal ones, as in Orion.
     #[must_use]
     pub fn most<'a>(&'a self, name: &'a str) -> Option<MatrixCell<'a>> {
         self.cells(name).reduce(|best, new| if new.class.iops > best.class.iops { new } else { best })

@@ -1,8 +1,8 @@
-//! What the facts and records mean.
+//! Analysis: derives figures and findings from facts and records.
 //!
-//! Goes in: facts, samples, recordings. Comes out: derived numbers, and findings with their evidence and hint. Pure,
-//! and never fails: what it cannot tell it leaves out, what it doubts it says. It opens nothing and reads no clock, so
-//! it works on last year's journal.
+//! Input: facts, samples, recordings. Output: derived figures, and findings with their evidence and hint. Analysis is
+//! pure and never fails: it leaves out what it cannot know, and raises a finding where it doubts. It opens nothing and
+//! reads no clock, so it works on last year's journal.
 
 mod advice;
 mod budget;

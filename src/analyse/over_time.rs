@@ -1,9 +1,8 @@
-//! What a run shows over time, as far as it is held against another run: the rounds of a soak, or what another tool
-//! counted.
+//! Figures of a run over time, for comparisons: the rounds of a soak, or another tool's time series.
 //!
-//! Goes in: rounds with what was found in them, or imported series. Comes out: each quantity round by round, and its
-//! figures over all rounds. The median has an interval that allows for rounds that are like their neighbours; the
-//! other figures (the worst hour, the variation, shares, counts) have no error that is known, and are shown alone.
+//! Input: rounds with their analysis, or imported series. Output: each quantity round by round, and its figures over
+//! all rounds. The interval of the median allows for correlation of neighbouring rounds. The other figures (the worst
+//! hour, the variation, fractions, counts) have no known error and are shown alone.
 
 use super::compare::Unit;
 use super::difference::Figure;
@@ -16,47 +15,47 @@ use super::series_figures::{SeriesFigures, series_figures};
 use super::statistics::{Interval, Spread, t_quantile};
 use crate::record::imported::{Figures, Imported, Series};
 
-/// Rounds below which a median has no interval: of fewer nobody can tell how much neighbours are alike.
+/// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be estimated.
 pub const ROUNDS_MIN: usize = 40;
 
-/// Operations a second, in runs of any tool.
+/// Name of operations per second, in runs of any tool.
 const THROUGHPUT: &str = "throughput";
 
-/// What a run shows over time; nothing, of a run at loads.
+/// Figures of a run over time; empty for a run at loads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OverTime {
     /// Each quantity, round by round.
     pub courses: Vec<Course>,
-    /// Figures over all rounds.
+    /// The figures over all rounds.
     pub figures: Vec<FigureOverTime>,
 }
 
-/// A quantity, round by round.
+/// The values of a quantity, round by round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// What it is: `throughput`, `p50`, `p99` or `max`, whatever a tool calls them, or the tool's own name.
+    /// Name: `throughput`, `p50`, `p99` or `max`, whatever a tool calls them, or the tool's own name.
     pub name: String,
-    /// In which unit.
+    /// Unit of the values.
     pub unit: Unit,
-    /// Of each round that has a value: seconds since the run began, and the value. Ascending by time.
+    /// Seconds since the first value's round, and the value, of each round that has one; ascending by time.
     pub values: Vec<(f64, f64)>,
 }
 
 /// A figure over all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureOverTime {
-    /// What it is, such as `median p99`.
+    /// Name, such as `median p99`.
     pub name: String,
-    /// In which unit.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// The verdict goes by it.
+    /// True if the verdict uses it.
     pub headline: bool,
     /// The figure.
     pub figure: Figure,
 }
 
 impl OverTime {
-    /// Of a series of rounds, ascending by time, and what was found in them.
+    /// The figures of a series of rounds, ascending by time, and of its analysis.
     #[must_use]
     pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
         type Of = fn(&Round) -> Option<f64>;
@@ -77,7 +76,7 @@ impl OverTime {
             made.show(format!("{} kept for", result.objective), Unit::Share, kept);
         }
         if found.rate.is_some() {
-            // What changed too often to be told apart is not counted.
+            // If the rate changed too often to separate the changes, they are not counted.
             let is_told = !found.changed_too_often.contains(&Quantity::Rate);
             let count = |many: usize| is_told.then(|| Figure::unknown(many as f64));
             made.show("changes of level".into(), Unit::Count, count(found.changes.len()));
@@ -86,7 +85,7 @@ impl OverTime {
         made
     }
 
-    /// Of the series that other tools counted. Of two that have one name the first counts.
+    /// The figures of imported series. Of two with the same name, the first counts.
     #[must_use]
     pub fn of_imported(all: &[Imported]) -> Self {
         let series = all.iter().flat_map(|one| match &one.figures {
@@ -122,14 +121,14 @@ impl OverTime {
         self.figures.iter().find(same).map(|one| one.figure)
     }
 
-    /// How many rounds it has, or samples of the series that has most; none of a run at loads.
+    /// Number of rounds, or samples of the longest series; `None` for a run at loads.
     #[must_use]
     pub fn rounds(&self) -> Option<usize> {
         self.courses.iter().map(|course| course.values.len()).max()
     }
 
-    /// Adds a quantity with its figures. The greatest response time of a round is one value of many: no verdict rests
-    /// on it, nor on what nobody can call better or worse.
+    /// Adds a quantity with its figures. The verdict does not use a round's maximum response time, which is one value
+    /// of many, nor values of which it is unknown whether more is better.
     fn add(&mut self, name: &str, unit: Unit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
         let Some((first, _)) = known.first() else { return };
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -160,22 +159,22 @@ impl OverTime {
     }
 }
 
-/// The rounds that count and have a value, with it.
+/// The rounds that count and have a value, with that value.
 fn values(rounds: &[Round], of: impl Fn(&Round) -> Option<f64>) -> Vec<(&Round, f64)> {
     let counting = rounds.iter().filter(|round| known(round.counted_rate()).is_some());
     counting.filter_map(|round| Some((round, known(of(round))?))).collect()
 }
 
-/// What a series of another tool is in our words.
+/// A tool's series in our terms.
 struct Told {
     name: String,
     unit: Unit,
-    /// How many of `unit` one of the tool's is.
+    /// Factor from the tool's unit to `unit`.
     scale: f64,
 }
 
-/// A rate that stands `alone`, and what is named as soaks name it, is compared with theirs; all else with what has the
-/// same name.
+/// Our name and unit for a series. A rate that is the only series, or that has a name soaks use, is compared with
+/// soaks; all others with series of the same name.
 fn quantity(series: &Series, alone: bool) -> Told {
     let told = |name: &str, unit, scale| Told { name: name.into(), unit, scale };
     let (name, unit) = (series.name.to_lowercase(), series.unit.as_str());
@@ -186,7 +185,7 @@ fn quantity(series: &Series, alone: bool) -> Told {
         "s" => Some(1e6),
         _ => None,
     };
-    // `p99_us` says its unit itself.
+    // The name `p99_us` contains its unit.
     let (stem, suffix) = name.rsplit_once('_').filter(|(_, end)| scale(end).is_some()).unwrap_or((&name, ""));
     if let Some(scale) = scale(if unit.is_empty() { suffix } else { unit }) {
         let is_known = ["p50", "p99", "max"].contains(&stem);
@@ -202,11 +201,11 @@ fn quantity(series: &Series, alone: bool) -> Told {
     told(&named, if unit.ends_with("/s") { Unit::PerSecond } else { Unit::Other }, 1.0)
 }
 
-/// Between which values the true median lies with 95 % confidence, and with how many degrees of freedom that is known.
+/// The 95 % confidence interval of the median, and its degrees of freedom.
 ///
-/// The share of rounds below the median is a mean of ones and zeros, whose error is told from batches of neighbouring
-/// rounds; the quantiles of the rounds at both ends of that share's interval are the median's, to the outer edges of
-/// what values were rounded to: a histogram's bucket, or a tool's last digit.
+/// The fraction of rounds below the median is a mean of ones and zeros, and its error is estimated from batches of
+/// neighbouring rounds. The quantiles of the rounds at both limits of that fraction's interval are the limits of the
+/// median. They extend to the outer edges of the values' rounding: a histogram's bucket, or a tool's last digit.
 fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
     if values.len() < ROUNDS_MIN {
         return None;
@@ -218,7 +217,7 @@ fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
     };
     let Spread { error, degrees } = error_of_share(&values.iter().map(part).collect::<Vec<_>>(), 0.5)?;
     let half = t_quantile(degrees) * error;
-    // Rounds that differ so much that the least and the greatest are all that can be said.
+    // The rounds differ so much that the interval would extend from the minimum to the maximum.
     if half >= 0.5 {
         return None;
     }
@@ -227,8 +226,8 @@ fn median_interval(values: &[f64]) -> Option<(Interval, f64)> {
     Some((Interval { low: low - rounding, high: high + rounding }, degrees))
 }
 
-/// The least distance between two values that differ: what they are rounded to, if they are rounded coarsely, and next
-/// to nothing if not. 0 where all are equal.
+/// The minimum distance between two different values. It is the rounding step if values are rounded coarsely, else
+/// close to zero. 0 if all are equal.
 fn least_step(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -303,7 +302,7 @@ mod tests {
         let (interval, _) = median_interval(&values).unwrap();
         assert!(interval.contains(109.5) && interval.low > 100.0 && interval.high < 119.0, "{interval:?}");
         assert_eq!(median_interval(&values[1..]), None);
-        // Of a slope every round is like the one before it.
+        // On a slope, every round is like the one before it.
         let slope: Vec<f64> = (0..40).map(f64::from).collect();
         assert_eq!(median_interval(&slope), None);
         assert_eq!(median_interval(&[7.0; ROUNDS_MIN]).unwrap().0, Interval { low: 7.0, high: 7.0 });

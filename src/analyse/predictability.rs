@@ -1,8 +1,8 @@
-//! What a series of rounds says: how much of its throughput and latency can be relied on, and what changed when.
+//! The analysis of a series of rounds: how predictable throughput and latency are, and what changed when.
 //!
-//! Goes in: rounds, ascending by time, and what was asked of them. Comes out: figures of the whole, changes with their
-//! dates and sizes, slowdowns, objectives with their budgets, and a verdict in a sentence. Pure, and never fails: what
-//! it cannot tell it leaves out. docs/methods/predictability.md has every formula with its source.
+//! Input: rounds, ascending by time, and their terms. Output: figures of the whole, changes with their dates and
+//! sizes, slowdowns, objectives with their budgets, and a verdict in a sentence. Pure, and never fails: it leaves out
+//! what it cannot know. docs/methods/predictability.md has every formula with its source.
 
 use super::budget::{ObjectiveResult, objectives};
 use super::change_points::{Explained, Series, StepFound, VALUES_MIN, WORTH_TELLING, Wave, explain};
@@ -17,63 +17,63 @@ use super::verdict::{troubles, verdict};
 use crate::model::{Finding, Moment, Objective, Resolution};
 use serde::Serialize;
 
-/// The share of a change's size by which the medians on both sides of it must differ.
+/// The medians on both sides of a change must differ by at least this fraction of its size.
 const SEEN: f64 = 0.25;
 
-/// What was asked of a series.
+/// The terms of a series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PredictabilityTerms {
-    /// What each round must keep, in the order of [`Round::kept`].
+    /// The objectives of each round, in the order of [`Round::kept`].
     pub objectives: Vec<Objective>,
-    /// The share of time for which each objective must be kept, such as 0.99.
+    /// The fraction of time for which each objective must be kept, such as 0.99.
     pub share: f64,
-    /// From the beginning of one round to that of the next, in seconds; none where that is not known.
+    /// Seconds from the start of one round to the start of the next; `None` if unknown.
     pub every_seconds: Option<f64>,
-    /// How many rounds were to take place; none where that is not known.
+    /// Planned number of rounds; `None` if unknown.
     pub planned: Option<u32>,
-    /// Operations were due at times of their own. Then throughput is what was asked for, and response time tells.
+    /// True for an open loop: throughput is then the requested rate, so response time is judged.
     pub is_open: bool,
 }
 
-/// What a series of rounds says.
+/// The analysis of a series of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predictability {
     /// The verdict in a word.
     pub word: Word,
     /// The verdict in a sentence or two.
     pub verdict: String,
-    /// To what moments in it are told.
+    /// Resolution of the moments in the verdict.
     #[serde(skip)]
     pub resolution: Resolution,
-    /// What the verdict goes by: response time of an open load, where it is known, else throughput.
+    /// The judged quantity: response time of an open loop, if known, else throughput.
     pub judged_by: Quantity,
-    /// What went wrong so often that no figure of the other rounds makes up for it: rounds without a figure, failed
-    /// operations, rounds in which nothing was done. In sentences, which the verdict begins with.
+    /// Problems so frequent that no figure of the other rounds makes up for them: rounds without a figure, failed
+    /// operations, rounds in which no operation completed. As sentences, with which the verdict begins.
     pub troubles: Vec<String>,
-    /// What became of the rounds.
+    /// Rounds by outcome.
     pub rounds: RoundCounts,
-    /// Rounds that a time limit cut; none if there was none, or it cannot be told.
+    /// Rounds that a time limit cut short; `None` if there were none, or it cannot be known.
     pub cut: Option<CutRounds>,
-    /// Of the rate, in operations a second. None if no round was measured.
+    /// Figures of the rate, in operations per second; `None` if no round was measured.
     pub rate: Option<SeriesFigures>,
-    /// Of the median response time, in microseconds.
+    /// Figures of the median response time, in microseconds.
     pub p50_us: Option<SeriesFigures>,
-    /// Of the time that 99 % do not exceed, in microseconds.
+    /// Figures of the 99th percentile of response time, in microseconds.
     pub p99_us: Option<SeriesFigures>,
-    /// What changed too often for its changes to be told apart. Nothing else is told of it: neither changes nor trends,
-    /// nor what follows the day, nor slowdowns, nor single rounds.
+    /// Quantities that changed too often to separate the changes. Nothing else is reported on them: no changes,
+    /// trends, daily patterns, slowdowns or outliers.
     pub changed_too_often: Vec<Quantity>,
-    /// Where the level changed for good, ascending by quantity and time.
+    /// Permanent changes of level, ascending by quantity and time.
     pub changes: Vec<ChangePoint>,
-    /// What rose or fell steadily.
+    /// Quantities that rose or fell steadily.
     pub trends: Vec<Trend>,
-    /// What follows the hour of the day.
+    /// Quantities that follow the hour of the day.
     pub daily: Vec<DailyPattern>,
     /// Single rounds that stand out from their neighbours.
     pub outliers: Vec<Outlier>,
     /// Slowdowns that began within the series.
     pub episodes: Vec<Episode>,
-    /// How the objectives were kept, in their order.
+    /// Results of the objectives, in their order.
     pub objectives: Vec<ObjectiveResult>,
 }
 
@@ -81,57 +81,57 @@ pub struct Predictability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// Fewer than ten rounds were measured: it is too early to judge.
+    /// Fewer than ten rounds were measured: too early to judge.
     TooFew,
-    /// The same all the time.
+    /// It stays the same.
     Steady,
-    /// It follows the hour of the day, and is steady but for that.
+    /// It follows the hour of the day, and is steady otherwise.
     Daily,
     /// It rises or falls steadily.
     Drifting,
     /// It changed from one level to another.
     Stepped,
-    /// It slowed down for a while, or has not come back since.
+    /// It slowed down for a while, or is still slow.
     Slowed,
-    /// It differs from round to round without a pattern that was found: throughput by more than 10 %, p99 by more than
-    /// a quarter.
+    /// It varies from round to round without a detected pattern: throughput by more than 10 %, p99 by more than a
+    /// quarter.
     Erratic,
-    /// Too many rounds could not be measured, operations failed, or nothing was done in some rounds; what was measured
-    /// shows no other pattern.
+    /// Too many rounds could not be measured, operations failed, or some rounds completed no operation; the measured
+    /// rounds show no other pattern.
     Failing,
 }
 
-/// What became of the rounds.
+/// Rounds by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RoundCounts {
-    /// That were to take place; none where that is not known.
+    /// Planned rounds; `None` if unknown.
     pub planned: Option<u32>,
-    /// That have a rate to go by.
+    /// Rounds with a usable rate.
     pub measured: usize,
-    /// That could not be measured, or not to their end.
+    /// Rounds that could not be measured, or not to their end.
     pub broken: usize,
-    /// That somebody ended.
+    /// Rounds that the user stopped.
     pub stopped: usize,
-    /// That did not take place: their numbers are missing before the last.
+    /// Skipped rounds: their numbers are missing before the last.
     pub missing: usize,
-    /// That are still to come, or were never begun: planned, after the last.
+    /// Planned rounds after the last: still to come, or never started.
     pub ahead: usize,
-    /// Operations that failed, in all rounds.
+    /// Failed operations in all rounds.
     pub failed_operations: u64,
 }
 
-/// Which figure of the rounds.
+/// A judged quantity of the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Operations a second.
+    /// Operations per second.
     Rate,
-    /// The time that 99 % do not exceed, in microseconds.
+    /// The 99th percentile of response time, in microseconds.
     P99Us,
 }
 
 impl Quantity {
-    /// For people.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -141,72 +141,71 @@ impl Quantity {
     }
 }
 
-/// A figure that changed from one round to the next and stayed.
+/// A permanent change of a figure between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChangePoint {
-    /// What changed.
+    /// The quantity.
     pub of: Quantity,
-    /// The first round after the change began then.
+    /// Start of the first round after the change.
     pub at: Moment,
     /// Number of that round.
     pub round: u32,
-    /// Where it went down or up in several steps the same way, the last of them; none for a change at once.
+    /// Start of the last step, if it changed in several steps the same way; `None` for a change in one step.
     pub until: Option<Moment>,
-    /// How many times as much it was after.
+    /// Ratio of the value after to the value before.
     pub factor: f64,
-    /// 95 % interval of the factor; of a change at once only.
+    /// 95 % interval of the factor; only for a change in one step.
     pub interval: Option<Interval>,
-    /// What changed on the host. None where nothing is known of it; empty where nothing moved.
+    /// What changed on the host; `None` if the host is unknown, empty if nothing changed.
     pub host: Option<Vec<HostShift>>,
 }
 
-/// A figure that rose or fell all the time.
+/// A quantity that rose or fell steadily.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trend {
-    /// What rose or fell.
+    /// The quantity.
     pub of: Quantity,
-    /// How many times as much it was a day later: 0.98 is 2 % less a day.
+    /// Ratio of the value a day later: 0.98 is 2 % less per day.
     pub factor_per_day: f64,
-    /// 95 % interval of that.
+    /// 95 % interval of `factor_per_day`.
     pub interval: Interval,
-    /// How many times as much it was at the end of the series as at its beginning.
+    /// Ratio of the value at the end of the series to that at its beginning.
     pub factor: f64,
 }
 
-/// A figure that follows the hour of the day.
+/// A quantity that follows the hour of the day.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DailyPattern {
-    /// What follows it.
+    /// The quantity.
     pub of: Quantity,
-    /// Hour at which it is greatest, 0 to 23.
+    /// Hour of the maximum, 0 to 23.
     pub peak_hour: u32,
-    /// How many times the day's level it is then.
+    /// Ratio of the maximum to the day's level.
     pub peak_factor: f64,
-    /// Hour at which it is least.
+    /// Hour of the minimum, 0 to 23.
     pub trough_hour: u32,
-    /// How many times the day's level it is then.
+    /// Ratio of the minimum to the day's level.
     pub trough_factor: f64,
-    /// Median of the rounds that began in each hour, in times the day's level; none where no round began.
+    /// Median of the rounds that began in each hour, relative to the day's level; `None` if no round began.
     pub hours: Vec<Option<f64>>,
 }
 
-/// A single round that stands out from those around it.
+/// A single round that stands out from its neighbours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlier {
-    /// What stands out.
+    /// The quantity.
     pub of: Quantity,
-    /// When the round began.
+    /// Start of the round.
     pub at: Moment,
-    /// Its number.
+    /// Number of the round.
     pub round: u32,
-    /// Its figure.
+    /// The round's value.
     pub value: f64,
-    /// How many times the median of the five rounds around it.
+    /// Ratio of the value to the median of the five rounds around it.
     pub factor: f64,
 }
 
-/// Puts rounds in the order in which they began. What a reader must know of it, if they were not: a clock that was set
-/// back.
+/// Sorts rounds by their start. Returns a note if they were not in order: the clock was set back.
 #[must_use]
 pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     let goes_back = |two: &&[Round]| two[1].begin < two[0].begin;
@@ -222,7 +221,7 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     Some(Finding::note("clock-back", what))
 }
 
-/// What a series of rounds says.
+/// Analyses a series of rounds.
 #[must_use]
 pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predictability {
     let mut in_order;
@@ -267,19 +266,19 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     found
 }
 
-/// That of the usual distance from one round to the next.
+/// The resolution that fits the median distance between the starts of rounds.
 fn resolution(rounds: &[Round]) -> Resolution {
     let distances = rounds.windows(2).map(|two| two[1].begin.since(two[0].begin) as f64);
     median(&distances.collect::<Vec<_>>()).map_or(Resolution::Minutes, Resolution::of_steps)
 }
 
-/// A figure that is one. A rate of 0 is: the storage did nothing.
+/// Drops NaN, infinite and negative values. Zero is valid: nothing was completed.
 pub(super) fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// What stands for 0 where logarithms are taken: a thousandth of the median of the other values, or half the least of
-/// them if that is less.
+/// The replacement for 0 before taking logarithms: a thousandth of the median of the positive values, or half their
+/// minimum if that is less.
 fn floor(values: &[f64]) -> f64 {
     let positive: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
     let least = positive.iter().copied().fold(f64::INFINITY, f64::min);
@@ -304,7 +303,7 @@ fn counts(rounds: &[Round], measured: usize, planned: Option<u32>) -> RoundCount
     }
 }
 
-/// Puts what explains a quantity into what was found.
+/// Analyses a quantity and adds the results to `found`.
 fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let value = |round: &Round| match of {
         Quantity::Rate => known(round.rate),
@@ -328,7 +327,7 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     if of == Quantity::Rate {
         found.episodes = episodes(&known, &series.values, &explained);
     }
-    // What a slowdown tells is not told again.
+    // Changes inside slowdowns are not reported again.
     let within = |change: &ChangePoint| found.episodes.iter().any(|episode| episode.covers(change.at));
     let inside = changes.iter().filter(|change| within(change)).count();
     found.changes.extend(changes.into_iter().filter(|change| inside <= 2 * found.episodes.len() || !within(change)));
@@ -350,9 +349,9 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     found.outliers.extend(explained.outliers.iter().filter_map(outlier));
 }
 
-/// Each change that would be told shows in the values themselves: the median behind it differs from that before it, the
-/// same way and by a quarter of its size at least. Where it does not, its counterpart was not found, or a slope was
-/// fitted to make good for steps that all go one way.
+/// True if each change that would be reported is visible in the values: the medians before and after it differ in the
+/// same direction, by at least a quarter of its size. If not, its counterpart was not found, or a slope was fitted to
+/// compensate for steps that all have the same direction.
 fn are_seen(explained: &Explained, values: &[f64]) -> bool {
     told_together(explained).iter().all(|part| {
         let (from, until) = around(explained, part, values.len());
@@ -366,15 +365,15 @@ fn are_seen(explained: &Explained, values: &[f64]) -> bool {
     })
 }
 
-/// The steps that are worth telling, put together where they are told as one change: three and more the same way, one
-/// after the other.
+/// The steps that are worth reporting, grouped into changes: three or more consecutive steps in the same direction are
+/// one change.
 fn told_together(explained: &Explained) -> Vec<Vec<StepFound>> {
     let steps: Vec<_> = explained.steps.iter().copied().filter(|step| step.size.value.abs() >= WORTH_TELLING).collect();
     let same_way = steps.chunk_by(|one, other| (one.size.value > 0.0) == (other.size.value > 0.0));
     same_way.flat_map(|group| group.chunks(if group.len() < 3 { 1 } else { group.len() }).map(<[_]>::to_vec)).collect()
 }
 
-/// From the step before the first of these to the one behind the last.
+/// The range of values around these steps: from the previous step to the next one.
 fn around(explained: &Explained, part: &[StepFound], n: usize) -> (usize, usize) {
     let (first, last) = (part[0].at, part[part.len() - 1].at);
     let before = explained.steps.iter().rev().find(|step| step.at < first).map_or(0, |step| step.at);
@@ -382,8 +381,7 @@ fn around(explained: &Explained, part: &[StepFound], n: usize) -> (usize, usize)
     (before, after)
 }
 
-/// The steps that are worth telling; three and more the same way, one after the other, are one change that took a
-/// while.
+/// The reported changes; three or more consecutive steps in the same direction are one gradual change.
 fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangePoint> {
     let change = |part: Vec<StepFound>| {
         let (first, last) = (part[0], part[part.len() - 1]);

@@ -1,13 +1,13 @@
-//! What would mislead a run on a target, found before it begins.
+//! Checks before a run: what on this target and host would mislead it.
 //!
-//! Every finding names the thing and its value, and what to do about it. A *refusal* means that a run would measure
-//! something else than the storage, a *warning* that it might, a *note* that the reader should know.
+//! Every finding names the thing, its value, and what to do about it. A *refusal* means that a run would measure
+//! something other than the storage, a *warning* that it might, a *note* that the reader should know.
 
 use super::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{BlockDevice, Bytes, Finding, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember};
 
-/// Finds what is doubtful about measuring the target on this host. `before` and `after` are samples of a time in which
-/// Rigel itself did nothing; `buffered` says that I/O will go through the page cache.
+/// Findings about measuring the target on this host. `before` and `after` are samples taken around a time in which
+/// Rigel itself did nothing; `buffered` means that I/O will go through the page cache.
 #[must_use]
 pub fn preflight_findings(
     host: &Host,
@@ -37,24 +37,24 @@ pub fn preflight_findings(
     found.extend(busy_host(before, after));
     found.extend(clock(host));
     found.extend(limits(host));
-    // The worst first; within one severity, in the order above.
+    // Highest severity first; within one severity, in the order above.
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }
 
-/// A note that has something to be done about it.
+/// A note with a hint.
 fn advice(name: &str, what: String, hint: impl Into<String>) -> Finding {
     Finding { severity: Severity::Note, name: name.into(), what, hint: hint.into() }
 }
 
-/// A share as people write it: `12 %`, `0.3 %`.
+/// Formats a fraction in percent: `12 %`, `0.3 %`.
 pub(super) fn percent(share: f64) -> String {
     if share >= 0.0995 { format!("{:.0} %", share * 100.0) } else { format!("{:.1} %", share * 100.0) }
 }
 
-/// Reads of blocks that were never written are answered with zeros, without the device.
+/// Warns of blocks that were never written: reads of them return zeros without accessing the device.
 fn unwritten(member: &VolumeMember) -> Option<Finding> {
-    // One I/O in a thousand moves no figure that is told to three digits.
+    // One I/O in a thousand does not change a figure with three digits.
     const TOLERATED: f64 = 0.001;
     let path = member.path.display();
     let extents = member.extents?;
@@ -78,7 +78,7 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
     }
 }
 
-/// Filesystems that answer from memory, or do something else with the blocks than keep them.
+/// Warns of filesystems that keep data in memory, or that do more with the blocks than store them.
 fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     let (Some(kind), path) = (member.filesystem.as_deref(), member.path.display()) else { return Vec::new() };
     let options: Vec<&str> = member.mount_options.as_deref().unwrap_or_default().split(',').collect();
@@ -147,7 +147,7 @@ fn mount(member: &VolumeMember) -> Option<Finding> {
     })
 }
 
-/// A large I/O that spans two extents is split, and a disk's arm moves in between.
+/// Warns of fragments: a large I/O that spans two extents is split, and a disk's arm moves in between.
 fn fragments(member: &VolumeMember) -> Option<Finding> {
     const COUNT_MIN: u64 = 16;
     let extents = member.extents.filter(|extents| extents.count >= COUNT_MIN)?;
@@ -236,7 +236,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
             ),
         ));
     }
-    // Stacked devices pass requests on and merge nothing themselves.
+    // Stacked devices pass requests on and do not merge them.
     let has_queue = device.requests > 0 && !device.scheduler.is_empty();
     if device.nomerges == 0 && has_queue {
         found.push(Finding::note(
@@ -249,9 +249,9 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     found
 }
 
-/// What somebody else asks of the device takes from what is measured.
+/// Warns if others use the device: their load distorts the measurement.
 fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
-    // A host at rest commits a journal now and then: a few I/Os a second.
+    // A host at rest commits a journal now and then: a few I/Os per second.
     const IOPS: f64 = 50.0;
     const MEGABYTES_PER_S: f64 = 5.0;
     const BUSY: f64 = 0.05;
@@ -301,7 +301,7 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
 }
 
 fn clock(host: &Host) -> Option<Finding> {
-    // Those that are read without a system call; one reading costs 20 to 60 ns, against 1000 and more.
+    // Clock sources that are read without a system call: 20 to 60 ns per reading, against 1000 ns and more.
     const FAST: [&str; 8] = [
         "tsc",
         "kvm-clock",
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// A file of 4 GiB, all written, on a quiet fast device.
+    /// A file of 4 GiB, completely written, on a quiet fast device.
     fn facts() -> TargetFacts {
         let member = VolumeMember {
             path: "/data/file".into(),
@@ -436,7 +436,7 @@ mod tests {
         preflight_findings(host, facts, &before, &after, false)
     }
 
-    /// What is found when `change` is made to a member that nothing is wrong with: names and severities.
+    /// Names and severities of the findings after `change` is applied to a member without findings.
     fn with_member(change: impl FnOnce(&mut VolumeMember)) -> Vec<(String, Severity)> {
         let mut facts = facts();
         change(&mut facts.members[0]);

@@ -1,56 +1,60 @@
-//! Quantiles of latency with their interval, and when a running measurement knows enough.
+//! Quantiles of latency with their interval, and the stopping rule of a running measurement.
 //!
-//! Goes in: one histogram for each of many windows of equal width, in the order of time. Comes out: the bucket that
-//! holds a quantile of all of them, and the values between which the true quantile lies with 95 % confidence. Never
-//! more exact than a bucket of the histogram, and no interval where the operations were too few to give one.
+//! Input: one histogram for each of many windows of equal width, in order of time. Output: the bucket that contains a
+//! quantile of all of them, and its 95 % confidence interval. It is never more exact than a bucket of the histogram,
+//! and there is no interval if there are too few operations.
 //!
-//! The error is told in the share of operations that take no longer than the quantile, which is a mean of ones and
-//! zeros and gets its standard error as any mean does, over batches of windows; the quantiles of the shares at both
-//! ends are the interval. So slow operations that come in bunches widen it, as they should. (For independent
-//! values this is the interval of order statistics: David and Nagaraja, Order Statistics, 2003, ch. 7.)
+//! The error is that of the fraction of operations that take no longer than the quantile. This fraction is a mean of
+//! ones and zeros, and its standard error is estimated like that of any mean, over batches of windows; the quantiles
+//! at the two limits of the fraction are the interval. So slow operations that come in bunches widen it, as they
+//! should. (For independent values this is the interval of order statistics: David and Nagaraja, Order Statistics,
+//! 2003, ch. 7.)
 
 use super::statistics::{CONFIDENCE, Limits, Mean, Spread, spread, t_quantile};
 use crate::record::{Band, Histogram};
 
-/// Values expected beyond a quantile below which batches of them cannot tell its error.
+/// With fewer expected values beyond a quantile than this, batches cannot show its error.
 const BEYOND_MIN: f64 = 10.0;
 
-/// Independent values expected beyond a quantile below which its upper end is not known: so few hardly show how far
-/// the tail reaches, and never that it reaches beyond the greatest of them.
+/// Minimum number of independent values expected beyond a quantile for an upper limit. Fewer hardly show how far the
+/// tail reaches, and never that it reaches beyond their maximum.
 const INDEPENDENT_FOR_UPPER: f64 = 5.0;
-/// Those below which nothing is known of it.
+/// Minimum number of independent values expected beyond a quantile for any interval.
 const INDEPENDENT_FOR_LOWER: f64 = 1.0;
-/// Windows over which the values beyond a quantile must be spread for its upper end to be known, or half of all if they
-/// are fewer than twice as many. The error alone does not tell: of series with a few bunches it is those in which it
-/// comes out small by luck that would be given an upper end, and in 27 of 43 instead of 41 that end was right.
+/// For an upper limit, the values beyond the quantile must be spread over this many windows, or over half of all
+/// windows if that is less. The error alone is not enough: among series with a few bunches, those whose error is small
+/// by chance would get an upper limit, and it was right in 27 of 43 series instead of 41.
 const SPREAD_OVER: f64 = 15.0;
 
-/// Windows at the first look whether a measurement is precise enough.
+/// Number of windows at the first check for precision.
 const FIRST_LOOK: usize = 16;
 
 /// A quantile of latency, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantile {
-    /// Which: 0.5 is the median.
+    /// The fraction of values below it: 0.5 is the median.
     pub q: f64,
-    /// The bucket that holds the exact quantile of what was measured.
+    /// The bucket that contains the exact quantile of the measured values.
     pub band: Band,
-    /// With 95 % confidence, to the outer edges of its buckets. The upper end is not known where it would lie above the
-    /// greatest value measured, where fewer than five independent values lie beyond the quantile, or where they come in
-    /// bunches, spread over fewer than fifteen windows. No limits at all with fewer than
-    /// [`BATCHES_MIN`](super::BATCHES_MIN) windows, without an independent value beyond the quantile, or where even the
-    /// greatest value measured lies below the true quantile with a chance of over 2.5 %, as in fewer than 3.7 / (1 -
-    /// `q`) operations; likewise the least. Nor are there any where windows differ so much that nothing above the least
-    /// value can be told.
+    /// The 95 % confidence interval, to the outer edges of its buckets.
+    ///
+    /// The upper limit is unknown if it would lie above the maximum measured value, if fewer than five independent
+    /// values lie beyond the quantile, or if these come in bunches, spread over fewer than fifteen windows.
+    ///
+    /// There is no interval with fewer than [`BATCHES_MIN`](super::BATCHES_MIN) windows, without an independent value
+    /// beyond the quantile, or if even the maximum measured value lies below the true quantile with a probability
+    /// above 2.5 %, as with fewer than 3.7 / (1 - `q`) operations; likewise for the minimum. There is none either if
+    /// windows differ so much that no lower limit above the minimum value is known.
     pub interval: Option<Limits>,
 }
 
 impl Quantile {
-    /// The `q`-quantile of all windows together. None if they are empty.
+    /// The `q`-quantile of all windows together; `None` if they are empty.
     ///
     /// In simulation, with lognormal latencies and 2,000 values in 20 or 100 windows, the intervals of median and p99
-    /// hold the truth in 96 to 97 % of series where windows are independent, and in 94 to 97 % where they drift up and
-    /// down. More often where they are so narrow that the edges of buckets widen them, or the tail is of few values.
+    /// contain the truth in 96 to 97 % of series if windows are independent, and in 94 to 97 % if they drift up and
+    /// down. They contain it more often if they are so narrow that the edges of buckets widen them, or if the tail has
+    /// few values.
     #[must_use]
     pub fn of_windows(windows: &[&Histogram], q: f64) -> Option<Quantile> {
         let mut all = Histogram::default();
@@ -68,18 +72,18 @@ fn limits(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Option
     }
     let parts: Vec<[f64; 3]> = windows.iter().map(|window| parts(window, band)).collect();
     let spread = error_of_share(&parts, q)?;
-    // So many independent values would tell the share as well as these do.
+    // This many independent values would have the same error.
     let independent = (q * (1.0 - q) / spread.error.powi(2)).min(count);
     let mut half = t_quantile(spread.degrees) * spread.error;
     if q.min(1.0 - q) * count < BEYOND_MIN {
         half = half.max(t_quantile(f64::INFINITY) * (q * (1.0 - q) / count).sqrt());
     }
-    // Nor anything of windows that differ so much that the least value is all that can be said.
+    // The same if windows differ so much that only the minimum value remains as the lower limit.
     if half >= q || (1.0 - q) * independent < INDEPENDENT_FOR_LOWER {
         return None;
     }
     let low = all.quantile(q - half)?.low;
-    // Above all that was measured there is no value to read the upper end from.
+    // There is no value above the measured ones to read the upper limit from.
     let is_known = q + half < 1.0
         && (1.0 - q) * independent >= INDEPENDENT_FOR_UPPER
         && spread_over(&parts, q) >= SPREAD_OVER.min(parts.len() as f64 / 2.0);
@@ -87,17 +91,17 @@ fn limits(windows: &[&Histogram], all: &Histogram, q: f64, band: Band) -> Option
     Some(Limits { low: low as f64, high })
 }
 
-/// Over how many windows the values beyond the `q`-quantile are spread: so many, with equally many of them, would be
-/// worth as much (the effective sample size of Kish, Survey Sampling, 1965, 11.7).
+/// The effective number of windows over which the values beyond the `q`-quantile are spread: this many windows with
+/// equal numbers of such values would be equivalent (the effective sample size of Kish, Survey Sampling, 1965, 11.7).
 fn spread_over(windows: &[[f64; 3]], q: f64) -> f64 {
     let part = part_at(windows, q);
     let beyond = || windows.iter().map(|[below, at, count]| count - below - part * at);
     beyond().sum::<f64>().powi(2) / beyond().map(|single| single * single).sum::<f64>()
 }
 
-/// The standard error of the share of values that are no greater than their `q`-quantile. Of each window, in the order
-/// of time, how many of its values lie below the quantile, how many at it, and how many there are. None if the windows
-/// are too few.
+/// The standard error of the fraction of values not above their `q`-quantile. Each window, in order of time, has the
+/// number of its values below the quantile, the number at it, and the number of all. `None` if there are too few
+/// windows.
 pub(super) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
     let (part, count) = (part_at(windows, q), windows.iter().map(|window| window[2]).sum::<f64>());
     let residuals: Vec<f64> = windows.iter().map(|[below, at, count]| below + part * at - q * count).collect();
@@ -105,14 +109,14 @@ pub(super) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
     Some(Spread { error: spread.error * residuals.len() as f64 / count, ..spread })
 }
 
-/// Of the values at the quantile, the part that makes the share below exactly `q`; between two values none is.
+/// The fraction of the values at the quantile that makes the share below exactly `q`; 0 if there are none.
 fn part_at(windows: &[[f64; 3]], q: f64) -> f64 {
     let sum = |part: usize| windows.iter().map(|window| window[part]).sum::<f64>();
     let (below, at, count) = (sum(0), sum(1), sum(2));
     if at > 0.0 { (q * count - below) / at } else { 0.0 }
 }
 
-/// How many values of a window lie below the band, how many within, and how many there are.
+/// The number of a window's values below the band, within it, and in all.
 fn parts(window: &Histogram, band: Band) -> [f64; 3] {
     let (mut below, mut within) = (0, 0);
     for (low, _, count) in window.buckets().take_while(|(low, ..)| *low <= band.high) {
@@ -125,17 +129,17 @@ fn parts(window: &Histogram, band: Band) -> [f64; 3] {
     [below as f64, within as f64, window.count() as f64]
 }
 
-/// Whether throughput and median latency are known to within `precision` of their values (0.02 for 2 %), each by half
-/// the width of its 95 % interval; a median whose upper end is not known is not precise. For a running measurement to
-/// ask after every window, with all of them so far: `counts` of operations done, and their latencies. Buckets are up to
-/// 0.78 % wide, so that a `precision` under 1 % is seldom reached by the median.
+/// True if throughput and median latency are known to within `precision` (0.02 for 2 %), as half the width of their 95
+/// % intervals relative to their values. A median without an upper limit is not precise. A running measurement calls
+/// this after every window with all windows so far: `counts` are the completed operations, `latencies` their
+/// latencies. Buckets are up to 0.78 % wide, so the median seldom reaches a `precision` below 1 %.
 ///
-/// Who stops the moment an interval happens to be narrow stops too soon: in short series narrow intervals come from
-/// luck as often as from precision, and hold the truth less often than they say. Looking after every window
-/// from the 12th would leave 85 to 95 % of intervals true in simulation. So there are few looks, at 16 windows and then
-/// whenever they have grown by a quarter, and two in a row must agree; between looks the answer stays that of the last.
-/// No measurement ends with fewer than 20 windows, and of those that end so, 94 to 95 % hold the truth where windows
-/// are independent, 96 % where they correlate by -0.5, and 92 to 95 % where they correlate by 0.5.
+/// Stopping as soon as an interval is narrow is too early: in short series, narrow intervals come from luck as often
+/// as from precision, and contain the truth less often than 95 %. With a check after every window from the 12th on, 85
+/// to 95 % of intervals contained the truth in simulation. So there are few checks, at 16 windows and then whenever
+/// their number has grown by a quarter, and two consecutive ones must agree; between checks the last answer stays. No
+/// measurement ends with fewer than 20 windows, and of those that end this way, 94 to 95 % contain the truth if
+/// windows are independent, 96 % if they correlate by -0.5, and 92 to 95 % if they correlate by 0.5.
 #[must_use]
 pub fn precise(counts: &[f64], latencies: &[&Histogram], precision: f64) -> bool {
     let windows = counts.len().min(latencies.len());
@@ -143,7 +147,7 @@ pub fn precise(counts: &[f64], latencies: &[&Histogram], precision: f64) -> bool
     while last + last / 4 <= windows {
         (before, last) = (last, last + last / 4);
     }
-    // The means first: they cost little, and mostly decide.
+    // The means first: they are cheap and usually decide.
     before > 0
         && [before, last].into_iter().all(|look| mean_is_precise(&counts[..look], precision))
         && [before, last].into_iter().all(|look| median_is_precise(&latencies[..look], precision))
@@ -168,18 +172,18 @@ mod tests {
 
     /// The median of [`latencies`], in nanoseconds.
     const MEDIAN: f64 = 100_000.0;
-    /// Deviations from the median below which 99 % of normal values lie.
+    /// The 99th percentile of the standard normal distribution.
     const NORMAL_P99: f64 = 2.326_348;
 
-    /// And 99.9 %.
+    /// Its 99.9th percentile.
     const NORMAL_P999: f64 = 3.090_232;
 
     fn normal(rng: &mut Rng) -> f64 {
         (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
     }
 
-    /// Windows of lognormal latencies. The logarithm's deviation is 1 within a window and `between` from one window
-    /// to another, where neighbours correlate by 0.5.
+    /// Windows of lognormal latencies. The standard deviation of the logarithm is 1 within a window and `between` from
+    /// window to window, where neighbours correlate by 0.5.
     fn latencies(rng: &mut Rng, windows: usize, count: usize, between: f64) -> Vec<Histogram> {
         let (mut bins, mut at) = (Bins::default(), normal(rng));
         let mut next = || {
@@ -211,7 +215,7 @@ mod tests {
                 p99_held += usize::from(tail.is_some_and(|tail| tail.contains(p99)));
             }
             let what = format!("{windows} x {count}, {between}: {median_held}, {p99_held} of {p99_told}");
-            // Where the upper end of the p99 is not known, only the lower one can miss.
+            // If the upper limit of the p99 is unknown, only the lower one can be wrong.
             assert!((920..=980).contains(&median_held), "{what}");
             assert!(p99_told > 800 && 100 * p99_held >= 92 * p99_told, "{what}");
         }
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_tail_of_few_values_is_held_at_least_as_often() {
-        // Five of 500 lie beyond the p99.
+        // Five of 500 values lie beyond the p99.
         let mut rng = Rng::new(2, 0);
         let truth = MEDIAN * NORMAL_P99.exp();
         let of_one = |_| quantile(&latencies(&mut rng, 20, 25, 0.0), 0.99).interval;
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn slow_operations_spread_too_evenly_are_not_taken_for_certain() {
-        // Five of 500, one in each batch: between batches there is no difference that would tell an error.
+        // Five of 500, one in each batch: the batches do not differ, so they show no error.
         let window = |window: u64| {
             let mut histogram = Histogram::default();
             (0..24).for_each(|_| histogram.record(100_000));
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_tail_of_a_few_bunches_has_no_upper_end() {
-        // Latencies that drift up and down, slow ones in a few bunches: where the tail ends nobody has seen.
+        // Latencies that drift up and down, with slow ones in a few bunches: the end of the tail is unknown.
         let mut rng = Rng::new(7, 0);
         let (mut open, mut wrong) = (0, 0);
         for _ in 0..200 {
@@ -254,7 +258,7 @@ mod tests {
                 wrong += usize::from(!interval.contains(p999));
             }
         }
-        // Of 200 lower ends and a few intervals no more than chance allows of 2.5 to 5 %.
+        // For 200 lower limits and a few intervals, not more errors than chance allows at 2.5 to 5 %.
         assert!(open > 100 && wrong <= 18, "{open} open, {wrong} wrong");
     }
 
@@ -263,7 +267,7 @@ mod tests {
         let mut rng = Rng::new(3, 0);
         let series = latencies(&mut rng, 20, 5, 0.0);
         assert!(quantile(&series, 0.5).interval.is_some());
-        // One of a hundred lies beyond the p99: the greatest is below the truth more than one time in three.
+        // One value of a hundred lies beyond the p99: the maximum is below the truth more than one time in three.
         assert_eq!(quantile(&series, 0.99).interval, None);
         assert_eq!(quantile(&series, 0.01).interval, None);
         assert_eq!(quantile(&series[..4], 0.5).interval, None);
@@ -282,7 +286,7 @@ mod tests {
 
     #[test]
     fn slow_operations_in_bunches_widen_the_interval() {
-        // 2 % of operations take 1 ms, the others 100 us: one in every 50, or all of a window in every 50.
+        // 2 % of operations take 1 ms, the others 100 us: either one in every 50, or a whole window in every 50.
         let series = |bunched: bool| -> Vec<Histogram> {
             let one = |window: usize| {
                 let mut bins = Bins::default();
@@ -297,15 +301,15 @@ mod tests {
         assert!(bunched.interval.unwrap().low < 1.1e5, "{bunched:?}");
     }
 
-    /// Whether a measurement in windows of mean 100 that ends when it is precise to 2 % ends with an interval that
-    /// holds the truth, and after how many windows.
+    /// Simulates a measurement in windows of mean 100 that ends when it is precise to 2 %: true if its interval
+    /// contains the truth, and the number of windows.
     fn stopped(rng: &mut Rng, deviation: f64, rho: f64, level: &Histogram) -> (bool, usize) {
         let (mut counts, mut at, mut histograms) = (Vec::new(), normal(rng), Vec::new());
         loop {
             at = rho * at + (1.0 - rho * rho).sqrt() * normal(rng);
             counts.push(100.0 * (1.0 + deviation * at));
             histograms.push(level);
-            // Every third window is enough: the looks are further apart.
+            // Every third window is enough: the checks are further apart.
             if counts.len() % 3 == 0 && precise(&counts, &histograms, 0.02) {
                 return (Mean::of_batches(&counts).unwrap().interval().contains(100.0), counts.len());
             }

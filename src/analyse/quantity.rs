@@ -1,15 +1,15 @@
-//! Numbers as text: thousands apart, times with their unit, shares in percent, intervals beside them.
+//! Formats numbers: thousands separators, times with their unit, fractions in percent, intervals.
 //!
-//! The one place where a figure becomes words, whichever report shows it.
+//! All reports format their figures here.
 
 use super::confidence::Estimate;
 use super::statistics::Limits;
 use crate::model::{Bytes, Nanos};
 
-/// What is said of a figure without an interval.
+/// Text for a figure without an interval.
 pub const UNKNOWN: &str = "interval not known";
 
-/// `79,941`; below a hundred with a decimal where there is one.
+/// `79,941`; below a hundred with one decimal if it is not whole.
 #[must_use]
 pub fn count(value: f64) -> String {
     if value.abs() < 99.95 && value.fract().abs() > 1e-9 {
@@ -47,7 +47,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// `± 1.2 %`; `± ?` where it is not known.
+/// `± 1.2 %`; `± ?` if unknown.
 #[must_use]
 pub fn precision(estimate: Estimate) -> String {
     match estimate.precision() {
@@ -65,7 +65,7 @@ pub fn plus_minus(estimate: Estimate) -> String {
     }
 }
 
-/// `438 to 463 µs`; `at least 438 µs` where the upper end is not known.
+/// `438 to 463 µs`; `at least 438 µs` if the upper limit is unknown.
 #[must_use]
 pub fn from_to(interval: Option<Limits>) -> String {
     let Some(Limits { low, high }) = interval else { return UNKNOWN.into() };
@@ -77,7 +77,7 @@ pub fn from_to(interval: Option<Limits>) -> String {
     format!("{low} to {high}")
 }
 
-/// `458 µs (438 to 463)`: for a cell of a table.
+/// `458 µs (438 to 463)`, for a table cell.
 #[must_use]
 pub fn time_between(estimate: Estimate) -> String {
     let value = time(estimate.value);
@@ -93,7 +93,7 @@ pub fn time_between(estimate: Estimate) -> String {
     }
 }
 
-/// A sentence that begins as one.
+/// Capitalises the first letter.
 #[must_use]
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
@@ -112,7 +112,7 @@ pub fn samples(number: usize) -> String {
     if number == 1 { "1 sample".into() } else { format!("{number} samples") }
 }
 
-/// A time that was asked for: `7 days`, `15 min`, `90 s`.
+/// A requested duration: `7 days`, `15 min`, `90 s`.
 #[must_use]
 pub fn lasting(time: Nanos) -> String {
     let seconds = time.as_secs_f64();

@@ -1,7 +1,7 @@
-//! What a run found, whichever verb made it.
+//! The results of a run, for any verb.
 //!
-//! Goes in: a journal that was read. Comes out: a [`RunResult`]. Reports in every form are made of it and of nothing
-//! else, so that they cannot say different things.
+//! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it alone, so that they
+//! cannot contradict each other.
 
 use super::calibration::{Calibration, calibration};
 use super::curve::{CurveResult, curve};
@@ -16,40 +16,40 @@ use crate::record::End;
 use crate::record::imported::{Figures, Imported};
 use crate::record::journal::Run;
 
-/// Share by which outstanding operations may differ from Little's law before it is worth a word. fio's means leave out
-/// what goes on between the end of one operation and the beginning of the next.
+/// Allowed relative deviation of outstanding operations from Little's law. fio's means leave out the time between the
+/// end of one operation and the start of the next.
 const LITTLE_TOLERANCE: f64 = 0.15;
 
-/// What a run found, by the verb that made it.
+/// The results of a run, by verb.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunResult {
-    /// Of `rigel orion`.
+    /// Results of `rigel orion`.
     Matrix(MatrixResult),
-    /// Of `rigel calibrate`.
+    /// Results of `rigel calibrate`.
     Calibration(Box<Calibration>),
-    /// Of `rigel curve` and `rigel sql run`.
+    /// Results of `rigel curve` and `rigel sql run`.
     Curve(Box<CurveResult>),
-    /// Of `rigel layers`.
+    /// Results of `rigel layers`.
     Layers(LayersResult),
-    /// Of `rigel soak`.
+    /// Results of `rigel soak`.
     Soak(Box<SoakResult>),
-    /// Of `rigel import`.
+    /// Results of `rigel import`.
     Imported(Box<ImportedResult>),
 }
 
-/// What other tools measured.
+/// Figures that other tools measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedResult {
-    /// One for each source, in the order it was read.
+    /// One summary for each source, in reading order.
     pub sources: Vec<ImportedSummary>,
-    /// What one series of a throughput says of days, as the rounds of a soak do.
+    /// The analysis of a single throughput series, as for a soak's rounds.
     pub series: Option<SoakResult>,
-    /// Findings of the figures as a whole.
+    /// Findings about the figures as a whole.
     pub findings: Vec<Finding>,
 }
 
 impl RunResult {
-    /// What `run` found. `is_more_planned` tells from the points that were measured whether a search is incomplete.
+    /// Evaluates `run`. `is_more_planned` decides from the measured points whether a search is incomplete.
     #[must_use]
     pub fn of(run: &Run, is_more_planned: &dyn Fn(&[PointSummary]) -> bool) -> Self {
         let records = run.latest();
@@ -76,7 +76,7 @@ impl RunResult {
         }
     }
 
-    /// The points that were measured, in order; empty where there are rounds, or figures of another tool.
+    /// The measured points, in order; empty for rounds and for figures of another tool.
     #[must_use]
     pub fn points(&self) -> &[PointSummary] {
         match self {
@@ -88,7 +88,7 @@ impl RunResult {
         }
     }
 
-    /// Findings of the run as a whole.
+    /// Findings about the run as a whole.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
@@ -117,7 +117,7 @@ impl ImportedResult {
         Self { sources, series, findings }
     }
 
-    /// The load with the maximum rate, and its place in the JSON report.
+    /// The load with the maximum rate, and its path in the JSON report.
     #[must_use]
     pub fn best(&self) -> Option<(String, &LoadFigures)> {
         let places = self.sources.iter().enumerate().flat_map(|(file, source)| {
@@ -137,8 +137,8 @@ fn incomplete() -> Finding {
     )
 }
 
-/// Of a run that is one series of a throughput and nothing else: what that says of days, as a soak's rounds would. None
-/// of a latency or a share, for which less may be better.
+/// Analyses a run that is exactly one throughput series, as for a soak's rounds. `None` for a latency or a fraction,
+/// where less may be better.
 fn one_series(all: &[Imported]) -> Option<SoakResult> {
     let [Imported { figures: Figures::Series(all), .. }] = all else { return None };
     let [series] = all.as_slice() else { return None };
@@ -152,7 +152,7 @@ fn one_series(all: &[Imported]) -> Option<SoakResult> {
     (rounds.len() > 1).then_some(SoakResult { rounds, found, findings })
 }
 
-/// Loads of which Little's law says that fewer or more operations were outstanding than the tool was asked for.
+/// Warns of loads where, by Little's law, the outstanding operations were fewer or more than requested.
 fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
     let mut warnings = Vec::new();
     for one in &found.loads {

@@ -1,17 +1,17 @@
-//! Figures of a series that a few odd values cannot move, and the tails of two distributions.
+//! Robust statistics, which a few outliers cannot move, and the tails of two distributions.
 
-/// A deviation in terms of the median of absolute values, for normal noise.
+/// Ratio of the standard deviation of normal noise to the median of its absolute values.
 const MAD_TO_DEVIATION: f64 = 1.4826;
-/// Correlation beyond which the robust estimate is not followed: it is rough, and too great a one would hide steps.
+/// Maximum of the robust correlation estimate: it is rough, and too high a value would hide steps.
 const CORRELATION_MAX: f64 = 0.3;
 
-/// The value in the middle, or the mean of the two in the middle. None of nothing.
+/// The middle value, or the mean of the two in the middle; `None` if there are no values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// A quantile, between neighbours in proportion (Hyndman and Fan, American Statistician 50, 1996, type 7).
+/// A quantile, interpolated between neighbours (Hyndman and Fan, American Statistician 50, 1996, type 7).
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the series")]
 pub(super) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -22,16 +22,16 @@ pub(super) fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
     Some(sorted[below] + share * (sorted[above] - sorted[below]))
 }
 
-/// The deviation of values from their median, by the median of distances; for normal noise the standard deviation.
+/// The median absolute deviation, scaled to the standard deviation of normal noise.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let Some(middle) = median(values) else { return 0.0 };
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     MAD_TO_DEVIATION * median(&distances).unwrap_or(0.0)
 }
 
-/// The deviation of independent noise, told from the median difference of neighbours, so that levels, slopes and steps
-/// do not count, nor a few values that are far off. Where most neighbours are equal, a quarter of the root of the mean
-/// square of all differences but the greatest twentieth stands in.
+/// The standard deviation of independent noise, from the median difference of neighbours, so that levels, slopes,
+/// steps and a few outliers do not count. If most neighbours are equal, it is a quarter of the root mean square of the
+/// differences over √2, without the largest twentieth of them.
 pub(super) fn spread_of_differences(values: &[f64]) -> f64 {
     let mut differences: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
     let middle = median(&differences).unwrap_or(0.0);
@@ -44,9 +44,9 @@ pub(super) fn spread_of_differences(values: &[f64]) -> f64 {
     (squares / differences.len().max(1) as f64 / 2.0).sqrt() / 4.0
 }
 
-/// Correlation of neighbours whatever the level does (Chakar, Lebarbier, Levy-Leduc, Robin, "A robust approach for
-/// estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017): from medians of differences over one
-/// and over two places.
+/// Correlation of neighbours, independent of changes of level (Chakar, Lebarbier, Levy-Leduc, Robin, "A robust
+/// approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017): from the medians of
+/// differences over one and over two places.
 pub(super) fn autocorrelation_of_differences(values: &[f64]) -> f64 {
     let over =
         |places: usize| -> Vec<f64> { values.windows(places + 1).map(|some| (some[places] - some[0]).abs()).collect() };
@@ -56,7 +56,7 @@ pub(super) fn autocorrelation_of_differences(values: &[f64]) -> f64 {
     }
 }
 
-/// The middle of the half of the values that lie closest together: the usual level, even where nearly half of the
+/// The median of the half of the values that lie closest together. It is the usual level, even if nearly half of the
 /// values are far off to one side (Andrews et al., Robust Estimates of Location, 1972: the shorth).
 pub(super) fn usual(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -68,15 +68,16 @@ pub(super) fn usual(values: &[f64]) -> Option<f64> {
     median(closest)
 }
 
-/// What a normal variable exceeds with the chance `tail`, at most a half (Abramowitz and Stegun, 26.2.23; to 0.0005).
+/// The value that a normal variable exceeds with the probability `tail`, at most a half (Abramowitz and Stegun,
+/// 26.2.23; to 0.0005).
 pub(super) fn normal_quantile(tail: f64) -> f64 {
     let t = (-2.0 * tail.clamp(1e-300, 0.5).ln()).sqrt();
     let above = 2.515_517 + 0.802_853 * t + 0.010_328 * t * t;
     t - above / (1.0 + 1.432_788 * t + 0.189_269 * t * t + 0.001_308 * t * t * t)
 }
 
-/// The normal deviate, not below zero, that is as unlikely as a Student's t (Wallace, Annals of Mathematical Statistics
-/// 30, 1959).
+/// The normal deviate, at least zero, with the same probability as this Student's t (Wallace, Annals of Mathematical
+/// Statistics 30, 1959).
 pub(super) fn z_of_t(t: f64, degrees: f64) -> f64 {
     let factor = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0);
     factor * (degrees * (t * t / degrees).ln_1p()).sqrt()

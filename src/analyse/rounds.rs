@@ -1,7 +1,7 @@
-//! One round of a series that goes on for hours or days: what is left of it when it is held against the others.
+//! One round of a series of hours or days, reduced to the figures that are compared with other rounds.
 //!
-//! A soak's journal holds whole records; a series has thousands of them. So each is boiled down to a [`Round`] as it is
-//! read, and a report of a week holds no more than one record at a time. Rounds come from other tools' figures, too.
+//! A soak's journal holds thousands of whole records. Each is reduced to a [`Round`] as it is read, so that a report
+//! of a week holds only one record at a time. Rounds are made from other tools' figures, too.
 
 use super::confidence::Within;
 use super::load::{device_loads, host_load};
@@ -9,36 +9,36 @@ use crate::model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until
 use crate::record::{End, PointRecord, Window};
 use serde::Serialize;
 
-/// One round. Times in microseconds; what is not known is none.
+/// One round. Times in microseconds; `None` means unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Round {
-    /// From 1. Numbers that are missing are rounds that did not take place.
+    /// Number of the round, from 1. Missing numbers are skipped rounds.
     pub number: u32,
-    /// When measuring began.
+    /// Start of the measurement.
     pub begin: Moment,
-    /// How long was measured.
+    /// Measured time in seconds.
     pub seconds: f64,
-    /// Operations done.
+    /// Completed operations.
     pub done: f64,
-    /// Operations that failed.
+    /// Failed operations.
     pub failed: u64,
-    /// Operations that were to be done, where the work is fixed.
+    /// Requested operations, if the work is fixed.
     pub asked: Option<u64>,
-    /// Operations a second; of other tools' figures, whatever was counted. None if nothing was measured.
+    /// Operations per second; for other tools' figures, their values. `None` if nothing was measured.
     pub rate: Option<f64>,
     /// Mean response time.
     pub mean_us: Option<f64>,
     /// Median response time.
     pub p50_us: Option<f64>,
-    /// 99 % are not slower.
+    /// 99th percentile of response time.
     pub p99_us: Option<f64>,
-    /// Greatest response time.
+    /// Maximum response time.
     pub max_us: Option<f64>,
     /// How it ended.
     pub end: RoundEnd,
-    /// How it stands to each objective, in their order.
+    /// Result of each objective, in their order.
     pub kept: Vec<Kept>,
-    /// What the host and its disks did meanwhile; none where that is not known.
+    /// Load of the host and its disks during the round; `None` if unknown.
     pub host: Option<RoundHost>,
 }
 
@@ -46,59 +46,59 @@ pub struct Round {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoundEnd {
-    /// As planned, the work done.
+    /// As planned, with all work done.
     Whole,
-    /// Time was over before the work was done.
+    /// The time limit came before the work was done.
     Cut,
-    /// Somebody ended it.
+    /// The user stopped it.
     Stopped,
     /// It could not be measured, or not to its end.
     Broken(String),
 }
 
-/// How a round stands to an objective.
+/// Result of an objective in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Kept {
-    /// It was kept. A round that broke has kept none.
+    /// True if it was kept. A broken round keeps none.
     pub kept: bool,
-    /// Share of the operations within it; none of an objective that is not about single operations.
+    /// Fraction of operations within it; `None` if the objective is not about single operations.
     pub share: Option<f64>,
 }
 
-/// What the host and its busiest disk did in a round. Shares are of 1.
+/// Load of the host and its busiest disk in a round, as fractions of 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoundHost {
-    /// The busiest of the disks below; none where there is none.
+    /// The busiest of the target's disks; `None` if there is none.
     pub device: Option<String>,
-    /// Share of the time it was busy.
+    /// Fraction of time it was busy.
     pub device_busy: Option<f64>,
-    /// I/Os in its queue, on average.
+    /// Mean number of I/Os in its queue.
     pub queue: Option<f64>,
-    /// Share of the CPUs that was in use.
+    /// Fraction of the CPUs in use.
     pub cpu_busy: f64,
-    /// Share of the CPU time that the hypervisor took.
+    /// Fraction of CPU time taken by the hypervisor.
     pub stolen: f64,
-    /// Share of the time some task waited for I/O; none where the kernel does not count it.
+    /// Fraction of time in which some task waited for I/O; `None` if the kernel does not count it.
     pub io_pressure: Option<f64>,
-    /// Megabytes (10^6) a second that the disks moved beyond what the round asked for.
+    /// Megabytes (10^6) per second that the disks moved beyond the round's own requests.
     pub others_mb_per_s: Option<f64>,
 }
 
 impl Round {
-    /// True if it has a rate to go by: it was measured, to its end or to its time limit.
+    /// True if its rate is usable: it was measured to its end or to its time limit.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.rate.is_some() && matches!(self.end, RoundEnd::Whole | RoundEnd::Cut)
     }
 
-    /// Its rate, if it has one to go by.
+    /// Its rate, if that is usable.
     #[must_use]
     pub fn counted_rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.counts())
     }
 
-    /// Whether it kept the objective numbered `index`; none if it says nothing of it. One that broke kept none, and one
-    /// that somebody ended says nothing.
+    /// True if it kept the objective at `index`; `None` if unknown. A broken round kept none, and a stopped one says
+    /// nothing.
     #[must_use]
     pub fn has_kept(&self, index: usize) -> Option<bool> {
         match self.end {
@@ -108,13 +108,13 @@ impl Round {
         }
     }
 
-    /// How many rounds did not take place between the one `before`, or the beginning, and this.
+    /// Number of skipped rounds between `before`, or the beginning, and this one.
     #[must_use]
     pub fn missing_after(&self, before: Option<&Round>) -> u32 {
         self.number.saturating_sub(before.map_or(0, |before| before.number)).saturating_sub(1)
     }
 
-    /// The moment at which it ended.
+    /// The end of the measurement.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate")]
     pub fn finish(&self) -> Moment {
@@ -122,8 +122,7 @@ impl Round {
     }
 }
 
-/// The round that a record tells of: the first class counts, streams beside it do not. None if it is no round, or does
-/// not say when it was.
+/// The round of a record. Only the first class counts. `None` if the record is not a round or has no valid start time.
 #[must_use]
 pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     let Coordinates::Round { round: number, .. } = record.coordinates else { return None };
@@ -144,7 +143,7 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
         End::Broken(why) => RoundEnd::Broken(why.clone()),
     };
     let is_broken = matches!(end, RoundEnd::Broken(_));
-    // What was done before a round broke may be fast; the round has no figures, and has not kept anything.
+    // The operations before a round broke may be fast, but a broken round has no figures and keeps no objective.
     let rate = (seconds > 0.0 && !is_broken).then(|| total.done as f64 / seconds);
     let of = |objective: &Objective| {
         let found = kept(*objective, &total, unserved, rate);

@@ -1,7 +1,7 @@
-//! Whether a run measured what it says it did: a cache that answered, a limit that was hit, credit that ran out, stalls
-//! that held up everything, drift from beginning to end, figures that never became precise.
+//! Checks of a run for effects that distort it: a cache that served reads, a cap, burst credit that ran out, stalls of
+//! all I/O, drift from beginning to end, and figures that stayed imprecise.
 //!
-//! Each is a [`Finding`] with its evidence and its hint. What concerns one point alone stands with its summary.
+//! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that point's summary.
 
 use super::calibration::{AtLoad, CurveFacts, curve_facts};
 use super::preflight_checks::percent;
@@ -11,55 +11,56 @@ use crate::model::{Bytes, Coordinates, Finding, Nanos, Ratio, Severity, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
 
-/// A median below this share of that over the whole volume is a cache's.
+/// Reads are from a cache if their median is below this fraction of the median over the whole volume.
 const FASTER: f64 = 0.7;
 
-/// By this factor a second pass over the same blocks is faster than chance makes it.
+/// A second pass over the same blocks is faster than by chance if it is faster by this factor.
 const SECOND_PASS: f64 = 1.3;
 
-/// A difference between the same load early and late that is worth a word.
+/// Smallest difference between the same load early and late that is worth a warning.
 const DRIFT: f64 = 0.05;
 
-/// By this factor throughput falls where credit runs out.
+/// Factor by which throughput falls when credit runs out.
 const STEP: f64 = 1.25;
 
-/// Microseconds that an operation takes at least where something held it up.
+/// Minimum duration of a stalled operation, in microseconds.
 const STALL_US: f64 = 20_000.0;
 
-/// Times its point's p99 that such an operation takes at least: the tail of a busy device does not reach that far.
+/// Minimum duration of a stalled operation, as a multiple of its point's p99: the tail of a busy device does not reach
+/// that far.
 const STALL_TIMES: f64 = 50.0;
 
-/// What reading the same blocks again showed.
+/// The results of reading the same blocks again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CacheTest {
-    /// Megabytes (10^6) a second of the first pass over one part of the volume, in large sequential reads.
+    /// Megabytes (10^6) per second of the first pass over one part of the volume, in large sequential reads.
     pub first_pass_mb_per_s: Option<f64>,
-    /// The same of the second pass.
+    /// Megabytes (10^6) per second of the second pass.
     pub second_pass_mb_per_s: Option<f64>,
-    /// Median response time of random reads one after the other, by working set: bytes and microseconds, ascending.
+    /// Median response time of random reads at depth 1, by working set, ascending by its size.
     pub working_sets: Vec<WorkingSet>,
-    /// The same over the whole volume.
+    /// Median response time of random reads at depth 1 over the whole volume.
     pub whole_p50_us: Option<f64>,
-    /// Bytes of the largest working set that a cache answered; none if no set was answered faster than the whole.
+    /// Bytes of the largest working set that a cache served; `None` if no set was faster than the whole volume.
     pub cache_at_least: Option<u64>,
-    /// Bytes of the least working set above it that none did; none where that was not found.
+    /// Bytes of the smallest larger working set, which no cache served; `None` if there was none.
     pub cache_below: Option<u64>,
 }
 
 /// Random reads within the first part of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WorkingSet {
-    /// Bytes of that part.
+    /// Bytes of that part of the volume.
     pub bytes: u64,
     /// Median response time.
     pub p50_us: f64,
 }
 
-/// True if random reads within a part of the volume are so much faster than those over the whole that another thing
-/// answers them.
+/// True if random reads within a part of the volume are so much faster than over the whole that a cache must serve
+/// them.
 #[must_use]
 pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
-    // A handful of operations has a median that says nothing.
+    // The median of a handful of operations means nothing.
     const OPERATIONS_MIN: u64 = 500;
     let median = |class: &ClassSummary| class.latency.map(|latency| latency.p50_us);
     let Some((fast, slow)) = median(part).zip(median(whole)) else { return false };
@@ -69,11 +70,11 @@ pub fn answers_from_cache(part: &ClassSummary, whole: &ClassSummary) -> bool {
 }
 
 impl CacheTest {
-    /// What the points of a run say, which these records are of.
+    /// The cache test of a run; `points` are the summaries of `records`.
     #[must_use]
     pub fn of(records: &[PointRecord], points: &[PointSummary]) -> Self {
         let first = |at: Coordinates| points.iter().find(|point| point.coordinates == at)?.classes.first();
-        // A pass that read nothing before its time was over has no rate to compare.
+        // A pass that completed no read before its time limit has no rate.
         let read = |class: &&ClassSummary| class.done > 0;
         let pass = |pass| {
             first(Coordinates::Pass { pass }).filter(read).map(|class| class.iops * f64::from(class.io_bytes) / 1e6)
@@ -146,7 +147,7 @@ impl CacheTest {
     }
 }
 
-/// What is doubtful about a run as a whole.
+/// Warnings and notes about a run as a whole.
 pub(super) fn warnings(
     records: &[PointRecord],
     points: &[PointSummary],
@@ -170,8 +171,8 @@ pub(super) fn warnings(
     found
 }
 
-/// What is doubtful about a matrix of small and large loads as a whole: credit that ran out, and a cap on the small
-/// loads that had nothing beside them.
+/// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small loads without large
+/// ones.
 #[must_use]
 pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
     const TOLERANCE: f64 = 0.02;
@@ -180,8 +181,8 @@ pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary
     ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, &curve)).collect()
 }
 
-/// The longest of the operations that took far longer than 99 of 100 at the same load, and at how many other points
-/// some did.
+/// The longest of the operations that took far longer than their point's p99, and the number of other points with such
+/// operations.
 fn stalled(points: &[PointSummary]) -> Option<Finding> {
     let worst_of = |point: &PointSummary| {
         let latencies = point.classes.iter().filter_map(|class| class.latency);
@@ -208,13 +209,13 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
     ))
 }
 
-/// Random reads within a part of the volume that were fast on credit alone.
+/// Random reads within a part of the volume that were fast only because of burst credit.
 struct Credit {
-    /// Bytes of that part.
+    /// Bytes of that part of the volume.
     bytes: u64,
-    /// Operations a second in the first fifth of the windows.
+    /// Operations per second in the first fifth of the windows.
     before: f64,
-    /// The same in the later half.
+    /// Operations per second in the second half of the windows.
     after: f64,
 }
 
@@ -234,8 +235,8 @@ impl Credit {
     }
 }
 
-/// Reads within a part of the volume that began fast and came down to what the whole volume gives: a cache would have
-/// gone on, credit for bursts does not.
+/// Reads within a part of the volume that began fast and slowed down to the rate of the whole volume: a cache would
+/// have stayed fast, burst credit does not.
 fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Credit> {
     const AS_THE_WHOLE: f64 = 1.15;
     const WINDOWS_MIN: usize = 5;
@@ -250,7 +251,7 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
             range.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum::<u64>() as f64 / seconds
         };
         let (before, after) = (rate(0..windows / 5), rate(windows / 2..windows));
-        // Of what is slower than its windows nothing is known.
+        // If an operation takes longer than a window, the windows show nothing.
         (before > 0.0 && before >= STEP * after && after <= AS_THE_WHOLE * whole).then_some(Credit {
             bytes,
             before,
@@ -259,8 +260,8 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
     })
 }
 
-/// True if throughput runs into a hard limit and a throttle sets it: then half of the I/Os are done much faster than
-/// Little's law makes the mean, because they wait in turns, which a device that is busy does not make them do.
+/// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster than the mean that
+/// Little's law gives, because they wait in turns; a busy device does not make them wait in turns.
 #[must_use]
 pub(super) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
     const IN_TURNS: f64 = 0.5;
@@ -269,7 +270,7 @@ pub(super) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool 
     latency.is_some_and(|latency| latency.p50_us < IN_TURNS * latency.mean_us)
 }
 
-/// A p99 far above the median where one read at a time is outstanding: there is nothing to queue behind.
+/// Notes a p99 far above the median with one outstanding read, where there is nothing to queue behind.
 pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
     const TIMES: f64 = 10.0;
     let times = low_load.p99_us.value / low_load.p50_us.value;
@@ -281,7 +282,7 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
     })
 }
 
-/// The hard limit that throughput runs into, with what tells a throttle from a device that is busy.
+/// Notes the hard limit of throughput, and whether it looks like a throttle or a busy device.
 fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
     let cap = curve.cap?;
     let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
@@ -310,7 +311,7 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
     })
 }
 
-/// The same load, early and late.
+/// Warns if the same load gave different rates early and late.
 fn drifted(points: &[PointSummary]) -> Option<Finding> {
     let again = points.iter().find(|point| point.step() == Step::Again)?;
     let depth = again.coordinates.outstanding();
@@ -330,8 +331,8 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
     })
 }
 
-/// A step down within a point, from one level to another that no later point gets beyond: what was granted for a
-/// while, and is used up. Where later ones do, somebody else's load came and went.
+/// Warns of a step down within a point to a level that no later point exceeds: credit that was used up. If later
+/// points exceed it, another user's load came and went.
 fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     const LASTS: f64 = 1.15;
     let rate_of = |record: &PointRecord| {
@@ -339,7 +340,7 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         record.streams.first().map_or(0.0, |stream| stream.total().done as f64 / seconds.max(f64::MIN_POSITIVE))
     };
     records.iter().enumerate().find_map(|(index, record)| {
-        // Windows tell of when operations were due: of a rate that was not met the last ones were never served.
+        // Windows count operations by due time: if a rate was not met, the last ones were never served.
         let stream = record.streams.first().filter(|stream| stream.unserved.iter().sum::<u64>() == 0)?;
         let whole = record.whole_windows();
         let counts: Vec<f64> =
@@ -364,13 +365,13 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
     })
 }
 
-/// A step in a series of counts.
+/// A step down in a series of counts.
 struct StepDown {
-    /// Windows before it.
+    /// Number of windows before the step.
     at: usize,
-    /// Mean count before.
+    /// Mean count before the step.
     before: f64,
-    /// Mean count after.
+    /// Mean count after the step.
     after: f64,
 }
 
@@ -388,16 +389,16 @@ fn step_down(counts: &[f64]) -> Option<StepDown> {
         let cost = |at: usize| missed(&counts[..at]) + missed(&counts[at..]);
         cost(*one).total_cmp(&cost(*other))
     })?;
-    // The window in which it steps is neither, on whichever side it was counted.
+    // The window of the step belongs to neither side, whichever side it was counted on.
     let (early, late) = (&counts[..at - 1], &counts[at + 1..]);
     let (before, after) = (mean(early), mean(late));
     let level = |values: &[f64], mean: f64| (missed(values) / values.len() as f64).sqrt() <= LEVEL * mean;
-    // Nothing at all is a stall, not what is left without credit.
+    // A rate of zero is a stall, not the rate without credit.
     let is_step = after > 0.0 && before >= STEP * after && level(early, before) && level(late, after);
     is_step.then_some(StepDown { at, before, after })
 }
 
-/// A search that ended at the greatest depth it may try, with throughput still rising.
+/// Warns if throughput still rose at the maximum depth of a search.
 fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding> {
     const GAIN: f64 = 1.02;
     let of_step = points.iter().filter(|point| point.step() == step);
@@ -414,7 +415,7 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     })
 }
 
-/// A law that does not describe the curve is no second opinion.
+/// Notes that the law does not describe the curve and is no second opinion.
 fn unfitted(curve: &CurveFacts) -> Option<Finding> {
     let law = curve.usl.filter(|law| !law.fits)?;
     Some(Finding::note(
@@ -427,7 +428,7 @@ fn unfitted(curve: &CurveFacts) -> Option<Finding> {
     ))
 }
 
-/// Figures that are less well known than was asked for.
+/// Notes points whose figures are less precise than requested.
 fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     let known = |point: &PointSummary| {
         let reaches = matches!(point.step(), Step::Depth | Step::Large | Step::Stream | Step::Write | Step::Again);

@@ -1,4 +1,4 @@
-//! Figures of one quantity over all rounds: its middle, its spread, its extremes, its worst hour.
+//! Figures of one quantity over all rounds: median, spread, extremes, worst hour.
 
 use super::robust::{median, quantile};
 use super::rounds::Round;
@@ -7,54 +7,55 @@ use serde::Serialize;
 
 const HOUR: f64 = 3600.0;
 
-/// One quantity over all rounds, in its unit.
+/// Figures of one quantity over all rounds, in its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesFigures {
-    /// Rounds of which it is known.
+    /// Number of rounds with a value.
     pub rounds: usize,
-    /// Half of the rounds are not above it.
+    /// Median of the rounds.
     pub median: f64,
     /// Mean of the rounds.
     pub mean: f64,
-    /// Standard deviation over the mean, a share of 1. None of a single round, and where all are 0.
+    /// Standard deviation divided by the mean, as a fraction of 1. `None` for a single round, or if all values are 0.
     pub variation: Option<f64>,
-    /// 95 % of the rounds lie from here
+    /// Lower limit of 95 % of the rounds: quantile 0.025.
     pub low: f64,
-    /// to here: quantiles 0.025 and 0.975.
+    /// Upper limit of 95 % of the rounds: quantile 0.975.
     pub high: f64,
-    /// The least, and when.
+    /// The minimum, and its round.
     pub least: Extreme,
-    /// The greatest, and when.
+    /// The maximum, and its round.
     pub greatest: Extreme,
-    /// The hour with the least mean, weighted by time. None of a series shorter than two hours, nor of a median of 0.
+    /// The hour with the lowest mean, weighted by time; `None` if the series is shorter than two hours or the median
+    /// is 0.
     pub least_hour: Option<Hour>,
-    /// The hour with the greatest mean.
+    /// The hour with the highest mean.
     pub greatest_hour: Option<Hour>,
 }
 
-/// A round's figure and when the round began.
+/// An extreme value and its round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Extreme {
-    /// The figure.
+    /// The value.
     pub value: f64,
-    /// When its round began.
+    /// Start of the round.
     pub at: Moment,
-    /// The round's number.
+    /// Number of the round.
     pub round: u32,
 }
 
-/// What an hour had on average.
+/// The mean of an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Hour {
-    /// When it began: with a round.
+    /// Start of the hour, which is the start of a round.
     pub begin: Moment,
-    /// The mean of what was measured within it, weighted by time.
+    /// Mean of the values in the hour, weighted by measured time.
     pub value: f64,
-    /// That over the median of all rounds.
+    /// The mean divided by the median of all rounds.
     pub of_median: f64,
 }
 
-/// The figures of rounds with their values, which are finite. None of no rounds.
+/// The figures of rounds with finite values; `None` if there are no rounds.
 pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let middle = median(&values)?;
@@ -77,8 +78,8 @@ pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
     })
 }
 
-/// The hour from the beginning of each round on, as far as it lies within the series; none if that is below two hours.
-/// An hour of which less than two thirds as much was measured as of most, before a gap, is no hour to go by.
+/// The hours that begin with each round and lie within the series; none if the series is shorter than two hours. An
+/// hour is ignored if it holds less than two thirds of the median measured time per hour.
 fn hours(known: &[(&Round, f64)], middle: f64) -> Vec<Hour> {
     let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else { return Vec::new() };
     let whole = last.finish().since(first.begin) as f64;
@@ -88,14 +89,14 @@ fn hours(known: &[(&Round, f64)], middle: f64) -> Vec<Hour> {
     let mut hours: Vec<(Moment, f64, f64)> = Vec::with_capacity(known.len());
     for (at, (from, _)) in known.iter().enumerate() {
         let end = from.begin.plus_seconds(3600);
-        // The last hour must be one.
+        // The last hour must be complete.
         if at > 0 && end > last.finish() {
             break;
         }
         let (mut weight, mut sum) = (0.0, 0.0);
         for (round, value) in known[at..].iter().take_while(|(round, _)| round.begin < end) {
             let rest = end.since(round.begin) as f64;
-            // A figure without a duration counts as a second.
+            // A value without a duration counts as one second.
             let seconds = round.seconds.max(1.0).min(rest);
             weight += seconds;
             sum += seconds * value;

@@ -1,7 +1,7 @@
-//! What the rounds of a soak say.
+//! The results of a soak.
 //!
-//! Goes in: the records of a soak, one after the other, so that a journal of weeks is never in memory as a whole. Comes
-//! out: a [`SoakResult`].
+//! Input: the records of a soak, one after the other, so that a journal of weeks is never in memory as a whole.
+//! Output: a [`SoakResult`].
 
 use super::causes::Causes;
 use super::predictability::{Predictability, PredictabilityTerms, order, predictability};
@@ -9,14 +9,14 @@ use super::rounds::{Round, round};
 use crate::model::{Finding, Load, Objective, SoakRequest};
 use crate::record::PointRecord;
 
-/// A series of rounds with what it says.
+/// A series of rounds with its analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoakResult {
-    /// Ascending by time.
+    /// The rounds, ascending by time.
     pub rounds: Vec<Round>,
-    /// What they say.
+    /// Their analysis.
     pub found: Predictability,
-    /// Findings beside those of the header.
+    /// Findings that are not in the header.
     pub findings: Vec<Finding>,
 }
 
@@ -29,13 +29,13 @@ pub struct SoakReader {
 }
 
 impl SoakReader {
-    /// A reader that has seen no round of the soak with these `objectives`.
+    /// A reader for a soak with these `objectives`, without rounds yet.
     #[must_use]
     pub fn new(objectives: &[Objective]) -> Self {
         Self { objectives: objectives.to_vec(), ..Self::default() }
     }
 
-    /// Adds a record; one that is not of a round is left out.
+    /// Adds a record; records that are not rounds are ignored.
     pub fn add(&mut self, record: &PointRecord) {
         if let Some(round) = round(record, &self.objectives) {
             self.causes.add(&round, record);
@@ -43,7 +43,7 @@ impl SoakReader {
         }
     }
 
-    /// What the rounds say, which `request` asked for.
+    /// Analyses the rounds; `request` has their terms.
     #[must_use]
     pub fn result(mut self, request: &SoakRequest) -> SoakResult {
         let terms = PredictabilityTerms {

@@ -1,153 +1,152 @@
-//! What a point of a database's sessions showed: what the client counted, what the server did for it, what it waited
-//! for, and whether those who counted agree.
+//! The results of a point of database sessions: the client's counts, the server's counts, wait events, and whether the
+//! counts agree.
 //!
-//! What the server counts comes late: a `PostgreSQL` session publishes its counts about once a second, and the rest as
-//! it ends. So the server's counters are held against all operations of the point, from before its first session to
-//! after its last: the figures of an operation are exact. Figures a second are those times the operations a second of
-//! the measurement.
+//! The server publishes its counts late: a `PostgreSQL` session about once a second, and the rest when it ends. So the
+//! server's counters, from before the first session to after the last, are divided by all operations of the point: the
+//! figures per operation are exact. Figures per second are those times the measured operations per second.
 
 use crate::model::{Counters, Finding, Kind, MIB, Nanos, ReadWay, Sample, ServerSample};
 use crate::record::{Latencies, PointRecord, StreamRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// By how much two counts of the same blocks may differ.
+/// Allowed relative difference of two counts of the same blocks.
 const AGREEMENT: f64 = 0.01;
 
-/// Blocks beside those of our statements that nobody minds: of the catalogue, of a checkpoint.
+/// Allowed number of blocks besides those of our statements, such as the catalogue's or a checkpoint's.
 const BLOCKS_BESIDE: f64 = 200.0;
 
-/// What one point of sessions showed.
+/// The results of one point of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SqlSummary {
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u32,
-    /// Operations done, warm-up included.
+    /// Completed operations, warm-up included.
     pub operations: u64,
-    /// Operations a second while measuring.
+    /// Operations per second during the measurement.
     pub operations_per_s: f64,
-    /// Of those done while measuring, by kind.
+    /// Completed operations during the measurement, by kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Blocks that the statements visited, as the client counts them: per operation and second.
+    /// Blocks visited by the statements, as the client counts them, per operation and per second.
     pub visited: Figure,
-    /// Mean time of a block within its operation: response times over the blocks that they were for.
+    /// Mean time per block of an operation: total response time divided by blocks.
     pub block_mean_us: f64,
-    /// CPU time of this process for each operation.
+    /// CPU time of this process per operation.
     pub client_cpu_us: f64,
-    /// What the server did; none if it told nothing.
+    /// The server's figures; `None` if it reported nothing.
     pub server: Option<ServerFigures>,
-    /// What the disks below did meanwhile, for everybody; none where they are not on this machine.
+    /// The disks' figures, for all their users; `None` if they are not on this machine.
     pub disk: Option<DiskFigures>,
-    /// What the sessions waited for, most first.
+    /// What the sessions waited for, the most frequent first.
     pub waits: Vec<Wait>,
-    /// Response times of operations in powers of two of a microsecond: the upper edge, and how many.
+    /// Histogram of response times in powers of two of a microsecond: upper edge and count.
     pub histogram_us: Vec<(u64, u64)>,
-    /// Second by second, while measuring.
+    /// The measurement second by second.
     pub timeline: Vec<Moment>,
-    /// Who counted the same, and what.
+    /// Counts of the same blocks by different parties.
     pub witnesses: Vec<Witnessed>,
 }
 
-/// A count for each operation, and a second.
+/// A count per operation and per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Figure {
-    /// For each operation.
+    /// Count per operation.
     pub per_operation: f64,
-    /// A second.
+    /// Count per second.
     pub per_s: f64,
 }
 
-/// What the server did for the sessions. None where it does not tell.
+/// The server's figures for the sessions. `None` means that it does not report the figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerFigures {
-    /// Blocks visited in its buffer cache.
+    /// Blocks visited in the buffer cache.
     pub logical: Option<Figure>,
-    /// Blocks read past its buffer cache.
+    /// Blocks not found in the buffer cache and read.
     pub physical: Option<Figure>,
     /// Blocks written.
     pub written: Option<Figure>,
-    /// Bytes of log made.
+    /// Bytes of log written.
     pub log_bytes: Option<Figure>,
-    /// Times the log was made durable.
+    /// Number of log syncs.
     pub log_syncs: Option<Figure>,
-    /// Transactions committed.
+    /// Committed transactions.
     pub commits: Option<Figure>,
-    /// Mean time that it waited for a block.
+    /// Mean time to read a block.
     pub read_mean_us: Option<f64>,
-    /// CPU time of its processes: microseconds for each operation, and CPUs kept busy.
+    /// CPU time of its processes: microseconds per operation, and CPUs kept busy.
     pub cpu_us: Option<Figure>,
-    /// Physical reads for each second of its CPU.
+    /// Physical reads per second of its CPU time.
     pub physical_per_cpu_s: Option<f64>,
     /// Bytes that its processes read from storage.
     pub storage_read: Option<Figure>,
-    /// Share of the blocks it read that the page cache served, and not storage.
+    /// Fraction of the blocks it read that the page cache served instead of storage.
     pub page_cache_share: Option<f64>,
-    /// Sessions that were at work at once, on average: the database's time in seconds a second.
+    /// Mean number of active sessions: the database's time in seconds per second.
     pub active: Option<f64>,
 }
 
-/// What the disks below the server's data did while the point ran, warm-up included, whoever asked for it.
+/// The load of the disks below the server's data during the point, warm-up included, from all their users.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DiskFigures {
-    /// Reads completed a second.
+    /// Completed reads per second.
     pub reads_per_s: f64,
-    /// Writes completed a second.
+    /// Completed writes per second.
     pub writes_per_s: f64,
-    /// Bytes read a second.
+    /// Bytes read per second.
     pub read_bytes_per_s: f64,
-    /// Mean time of a read, as the kernel counts it; none if there was none.
+    /// Mean time of a read, as the kernel counts it; `None` if there was no read.
     pub read_mean_us: Option<f64>,
-    /// Share of the time in which at least one request was in flight, of the busiest disk.
+    /// Fraction of time with at least one request in flight, on the busiest disk.
     pub busy: f64,
 }
 
-/// An event that sessions waited for, from samples.
+/// An event that sessions waited for, from sampling.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
-    /// Its name; `CPU` for a session that was not waiting.
+    /// Name of the event; `CPU` for a session that was not waiting.
     pub event: String,
-    /// Share of the sessions' time.
+    /// Fraction of the sessions' time.
     pub share: f64,
-    /// Sessions that were in it at once, on average.
+    /// Mean number of sessions in this event.
     pub sessions: f64,
 }
 
-/// About a second of the measurement.
+/// About one second of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Moment {
-    /// Its end, since the point began.
+    /// Its end, in seconds since the point began.
     pub at_s: f64,
-    /// Physical reads a second, as the server published them.
+    /// Physical reads per second, as the server published them.
     pub physical_per_s: Option<f64>,
-    /// CPUs that the server's processes kept busy.
+    /// CPUs kept busy by the server's processes.
     pub cpu: Option<f64>,
-    /// Bytes a second that they read from storage.
+    /// Bytes per second that they read from storage.
     pub storage_read_per_s: Option<f64>,
-    /// Sessions in each event, on average.
+    /// Mean number of sessions in each event.
     pub waits: BTreeMap<String, f64>,
 }
 
-/// The same blocks, counted twice.
+/// Two counts of the same blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Witnessed {
     /// What was counted.
     pub what: &'static str,
-    /// Who counted first, and how many.
+    /// First counting party, and its count.
     pub first: (&'static str, u64),
-    /// Who counted again, and how many.
+    /// Second counting party, and its count.
     pub second: (&'static str, u64),
-    /// Why the two may differ; none if they should be the same.
+    /// Why the two may differ; `None` if they should be equal.
     pub may_differ: Option<&'static str>,
 }
 
 impl Witnessed {
-    /// The second count as a share of the first.
+    /// The second count as a fraction of the first.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.second.1 as f64 / (self.first.1 as f64).max(1.0)
     }
 
-    /// True if the two agree within a hundredth.
+    /// True if the two differ by at most a hundredth, or by at most 200 blocks.
     #[must_use]
     pub fn agrees(&self) -> bool {
         let off = (self.second.1 as f64 - self.first.1 as f64).abs();
@@ -155,7 +154,7 @@ impl Witnessed {
     }
 }
 
-/// Sums up the sessions of a point; none if it has none.
+/// Summarises the sessions of a point; `None` if it has none.
 #[must_use]
 pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     let stream = record.streams.iter().find(|stream| stream.sql.is_some())?;
@@ -184,13 +183,13 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
     })
 }
 
-/// The server's first and last sample of the point.
+/// The first and the last sample of the point, with their server counters.
 fn ends(record: &PointRecord) -> Option<(&Sample, &Sample, &ServerSample, &ServerSample)> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     Some((first, last, first.server.as_deref()?, last.server.as_deref()?))
 }
 
-/// What a counter counted between two samples.
+/// The increase of a counter between two samples.
 fn counted(a: &ServerSample, b: &ServerSample, of: impl Fn(&ServerSample) -> Option<u64>) -> Option<u64> {
     Some(of(b)?.saturating_sub(of(a)?))
 }
@@ -235,7 +234,7 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
     })
 }
 
-/// What the disks did between the first sample and the last that was taken before the sessions went.
+/// The disks' figures between the first sample and the last one before the sessions ended.
 fn disk(record: &PointRecord) -> Option<DiskFigures> {
     let (_, before_the_end) = record.samples.split_last()?;
     let (first, last) = (before_the_end.first()?, before_the_end.last()?);
@@ -273,8 +272,8 @@ fn waits(record: &PointRecord) -> Vec<Wait> {
     waits
 }
 
-/// Counts by the upper edge of a power of two of a microsecond. A bucket of ours that holds an edge counts where its
-/// middle lies; it is under a hundredth wide.
+/// Counts by power of two of a microsecond, given by its upper edge. A histogram bucket that contains an edge counts
+/// where its middle lies; it is less than a hundredth wide.
 fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for (low, high, count) in latencies.histogram.buckets() {
@@ -287,7 +286,7 @@ fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
 fn timeline(record: &PointRecord) -> Vec<Moment> {
     let (from, end) = (record.warm_up, record.warm_up.plus(record.measured).plus(Nanos::from_millis(200)));
     let inside = |sample: &&Sample| sample.at >= from && sample.at <= end;
-    // The last one was taken when all sessions were gone and had published what they still held.
+    // The last sample was taken after all sessions had ended and published their remaining counts.
     let before_the_end = record.samples.split_last().map_or(&[][..], |(_, before)| before);
     let samples: Vec<(&Sample, &ServerSample)> =
         before_the_end.iter().filter(inside).filter_map(|sample| Some((sample, sample.server.as_deref()?))).collect();
@@ -311,13 +310,13 @@ fn timeline(record: &PointRecord) -> Vec<Moment> {
     samples.windows(2).filter_map(moment).collect()
 }
 
-/// Who counted what: the client, the server, its processes in the kernel, the disk.
+/// The counts of the same blocks: by the client, the server, its processes in the kernel, the disk.
 fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     let Some((a, b, first, last)) = ends(record) else { return Vec::new() };
     let block = u64::from(stream.length);
     let mut witnesses = Vec::new();
     if stream.sql.is_some_and(|work| work.way == ReadWay::File) {
-        // The server counts no block that did not go through its buffer cache.
+        // The server does not count blocks that do not go through its buffer cache.
         let asked = stream.coverage.slices.iter().sum();
         witnesses.extend(counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
             what: "blocks read as pieces of files",
@@ -358,7 +357,7 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
     witnesses
 }
 
-/// Why the server visits another number of blocks than the client asks for; none if it should not.
+/// Why the server visits a different number of blocks than the client requests; `None` if it should not.
 fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
     let has = |wanted: Kind| stream.kinds.iter().any(|kind| kind.kind == wanted);
     if stream.total().failures() > 0 {
@@ -372,7 +371,7 @@ fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
     }
 }
 
-/// What is doubtful about the sessions of a point. `direct` says whether the server reads past the page cache.
+/// Warnings about disagreeing counts of a point's sessions; `at` names the point.
 #[must_use]
 pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -400,7 +399,7 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
     findings
 }
 
-/// 2^20 bytes.
+/// Converts bytes to units of 2^20 bytes.
 #[must_use]
 pub fn mib(bytes: f64) -> f64 {
     bytes / MIB as f64
@@ -412,7 +411,7 @@ mod tests {
     use crate::model::{Coordinates, Load, Pattern, Ratio, SqlWork, Tables};
     use crate::record::{Coverage, End, KindRecord, Window};
 
-    /// 1,000 reads of 64 rows measured in ten seconds after 100 that were not, by four sessions.
+    /// 1,000 reads of 64 rows measured in ten seconds, after 100 in the warm-up, by four sessions.
     fn record(updates: Ratio) -> PointRecord {
         let tables = Tables { schemas: 1, scale: 10_000, scan_blocks: 128, block: 8192 };
         let mut window = Window { done: 100, ..Window::default() };
@@ -447,7 +446,7 @@ mod tests {
         }
     }
 
-    /// The counters after so many seconds: the last are settled, and hold what was not published before.
+    /// The counters after `second` seconds; the last ones are final and include what was not published before.
     fn sample(second: u64) -> Sample {
         let blocks = if second == 11 { 1100 * 64 } else { second * 100 * 60 };
         let reads = Counters { reads: blocks, read_sectors: blocks * 16, read_ms: blocks, ..Counters::default() };
@@ -480,7 +479,7 @@ mod tests {
         assert_eq!(server.physical, Some(Figure { per_operation: 64.0, per_s: 6400.0 }));
         assert_eq!(server.logical.unwrap().per_operation, 128.0);
         assert_eq!((server.read_mean_us, server.page_cache_share), (Some(250.0), Some(0.0)));
-        // 64 blocks of 20 us: 1.28 ms an operation, a hundred of them a second.
+        // 64 blocks at 20 us: 1.28 ms per operation, a hundred operations per second.
         assert!((server.cpu_us.unwrap().per_s - 0.128).abs() < 1e-9, "{server:?}");
         assert!((server.physical_per_cpu_s.unwrap() - 50_000.0).abs() < 1e-6, "{server:?}");
         assert_eq!((server.active, found.waits[0].share, found.waits[0].sessions), (Some(4.0), 0.75, 3.0));
@@ -503,7 +502,7 @@ mod tests {
         let mut record = record(Ratio::ZERO);
         let found = sql(&record).unwrap();
         assert!(found.witnesses.iter().all(Witnessed::agrees) && warnings(&found, "here").is_empty(), "{found:?}");
-        // Storage gave half of what the server read: the page cache had the rest.
+        // Storage gave half of what the server read; the page cache gave the rest.
         let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
         last.storage_read = Some(550 * 64 * 8192);
         let found = sql(&record).unwrap();
@@ -514,7 +513,7 @@ mod tests {
         record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
         let told = warnings(&sql(&record).unwrap(), "here");
         assert!(told.iter().any(|finding| finding.name == "witnesses"), "{told:?}");
-        // An update visits a block more than once: that is no disagreement.
+        // An update visits a block more than once, which is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
         assert!(mixed.witnesses[0].may_differ.is_some_and(|why| why.contains("update")));
     }

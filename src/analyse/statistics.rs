@@ -1,56 +1,57 @@
-//! Means that carry their error, and what can be said of two of them.
+//! Means with their error, and comparisons of two means.
 //!
-//! Goes in: one value for each of many windows of equal width, in the order of time. Comes out: the mean, its standard
-//! error and its 95 % confidence interval. It never takes the windows for independent of one another: a device that
-//! works in bursts makes neighbours alike, a throttle that works in slices makes them differ, and either way the
-//! spread of single windows tells the wrong error.
+//! Input: one value for each of many windows of equal width, in order of time. Output: the mean, its standard error
+//! and its 95 % confidence interval. Windows are never assumed to be independent: a device that works in bursts makes
+//! neighbours similar, a throttle that works in slices makes them differ, and either way the spread of single windows
+//! gives the wrong error.
 //!
-//! The method is that of batch means: neighbouring windows are averaged to 5 to 20 batches, long enough to be nearly
-//! independent, and the error is told from the spread of the batches. Schmeiser, "Batch size effects in the analysis
-//! of simulation output", Operations Research 30 (1982), shows that more than 10 to 30 batches gain next to nothing.
+//! The method is batch means: neighbouring windows are averaged into 5 to 20 batches, long enough to be nearly
+//! independent, and the error is estimated from the spread of the batches. Schmeiser, "Batch size effects in the
+//! analysis of simulation output", Operations Research 30 (1982), shows that more than 10 to 30 batches gain next to
+//! nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// The share of intervals that hold the truth, of all intervals in this room.
+/// Confidence level of all intervals in this module.
 pub const CONFIDENCE: f64 = 0.95;
-/// Batches below which no error is told, and so the least number of windows.
+/// Minimum number of batches for an error estimate, and so the minimum number of windows.
 pub const BATCHES_MIN: usize = 5;
 const BATCHES_MAX: usize = 20;
-/// Windows to a batch where they are neither too few for the least nor too many for the greatest number of batches.
+/// Windows per batch, if that gives neither too few nor too many batches.
 const BATCH_SIZE: usize = 4;
-/// Batches from which their own correlation can be told from chance.
+/// Minimum number of batches for an estimate of their correlation.
 const BATCHES_CORRELATED_MIN: usize = 8;
-/// Correlation of neighbours beyond which nothing is corrected further: the series is too short to tell.
+/// Maximum correlation of neighbours that is corrected for: beyond it, the series is too short.
 const CORRELATION_MAX: f64 = 0.9;
-/// What is added to an estimate of correlation, in its standard errors: one that is too small misleads, one that is too
-/// great takes a little time.
+/// Margin added to an estimate of correlation, in standard errors: an estimate that is too low misleads, one that is
+/// too high costs a little time.
 const MARGIN: f64 = 0.5;
-/// Standard errors of a correlation that chance exceeds one time in six.
+/// Threshold of a correlation in standard errors, which chance exceeds one time in six.
 const CHANCE: f64 = 1.0;
 
-/// What holds the truth with 95 % confidence. In the unit of the value that it belongs to; never empty, never NaN.
+/// A 95 % confidence interval, in the unit of its value; never empty, never NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The lower end.
+    /// The lower limit.
     pub low: f64,
-    /// The upper end.
+    /// The upper limit.
     pub high: f64,
 }
 
 impl Interval {
-    /// Half the distance between the ends.
+    /// Half the distance between the limits.
     #[must_use]
     pub fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// `value` lies within, or on an end.
+    /// True if `value` lies within the limits or on one of them.
     #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// There is a value that both hold.
+    /// True if the two intervals have a value in common.
     #[must_use]
     pub fn overlaps(self, other: Interval) -> bool {
         self.low <= other.high && other.low <= self.high
@@ -62,31 +63,31 @@ impl Interval {
         Interval { low: self.low * factor, high: self.high * factor }
     }
 
-    /// Half the width as a share of `centre`; infinite if that is zero.
+    /// Half the width as a fraction of `centre`; infinite if `centre` is zero.
     #[must_use]
     pub fn relative(self, centre: f64) -> f64 {
         if centre == 0.0 { f64::INFINITY } else { self.half_width() / centre.abs() }
     }
 }
 
-/// The ends of a 95 % confidence interval whose upper one may be unknown: of a quantile that few independent values
-/// exceed, the truth may lie far above all that was measured. JSON has null there, text a `?`.
+/// The limits of a 95 % confidence interval whose upper limit may be unknown. If few independent values exceed a
+/// quantile, its true value may lie far above all measured ones. JSON has null for it, text a `?`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The lower end.
+    /// The lower limit.
     pub low: f64,
-    /// The upper end; none where it is not known.
+    /// The upper limit; `None` if unknown.
     pub high: Option<f64>,
 }
 
 impl Limits {
-    /// Both ends; none if the upper one is not known.
+    /// Both limits; `None` if the upper one is unknown.
     #[must_use]
     pub fn both(self) -> Option<Interval> {
         self.high.map(|high| Interval { low: self.low, high })
     }
 
-    /// `value` lies on neither wrong side of an end that is known.
+    /// True if `value` lies within the known limits.
     #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && self.high.is_none_or(|high| value <= high)
@@ -105,31 +106,31 @@ impl From<Interval> for Limits {
     }
 }
 
-/// A mean with its error: finite numbers, all of them, the error not negative, as the constructors make it.
+/// A mean with its error. The constructors guarantee that all numbers are finite and the error is not negative.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// The mean of all windows.
     pub value: f64,
     /// Its standard error, in the same unit.
     pub error: f64,
-    /// How many independent windows the series is worth: variance of single windows over the error's square. More
-    /// than there are windows where neighbours make up for one another, fewer where they are alike; as many as there
-    /// are where the error is zero.
+    /// Effective number of independent windows: the variance of single windows divided by the squared error. It
+    /// exceeds the number of windows if neighbours compensate for each other, and is lower if they are similar. It
+    /// equals the number of windows if the error is zero.
     pub effective_n: f64,
-    /// Degrees of freedom of the error: one less than there are batches.
+    /// Degrees of freedom of the error: the number of batches minus one.
     pub degrees: f64,
 }
 
 impl Mean {
-    /// The mean of a series of equal windows, such as the operations done in each 200 ms, by batch means over all of
-    /// them: the sizes of batches differ by one at most, no window is left out. None with fewer than
+    /// The mean of a series of equal windows, such as the operations completed in each 200 ms, by batch means over all
+    /// of them. The sizes of batches differ by at most one; no window is left out. `None` with fewer than
     /// [`BATCHES_MIN`] windows, or if a value is not finite.
     ///
-    /// In simulation, the interval holds the truth in 95 to 96 % of series of independent windows, whatever their
-    /// number; of windows whose neighbours correlate by 0.5, in 92 % of series of 12 windows, 94 % of 20 and 95 to
-    /// 96 % of 30 and more; by 0.8, in only 86 % of 12 and 90 % of 20, 92 % of 30 and 95 to 96 % of 50 and more. Where
-    /// neighbours make up for one another it is on the safe side: 97 % at a correlation of -0.5, and nearly
-    /// always where a strict throttle makes good in each window all that the one before was short of.
+    /// In simulation, the interval contains the truth in 95 to 96 % of series of independent windows, whatever their
+    /// number. If neighbours correlate by 0.5, it does in 92 % of series of 12 windows, 94 % of 20, and 95 to 96 % of
+    /// 30 and more. At 0.8 it does in only 86 % of 12, 90 % of 20, 92 % of 30, and 95 to 96 % of 50 and more. If
+    /// neighbours compensate for each other, it is on the safe side: 97 % at a correlation of -0.5, and nearly always
+    /// if a strict throttle makes up in each window for everything that the previous one lacked.
     #[must_use]
     pub fn of_batches(values: &[f64]) -> Option<Mean> {
         let value = mean(values)?;
@@ -137,11 +138,11 @@ impl Mean {
         Mean::around(value, &residuals)
     }
 
-    /// The mean of what each of many operations adds to `numerators`, such as the response time: the sum of all
-    /// numerators over the sum of all denominators, each given by window. The error is that of the ratio estimator
-    /// (Cochran, Sampling Techniques, 1977, ch. 6): of the residuals y - R x, in batches, over the mean of x; so a
-    /// window in which more was done weighs more. None with fewer than [`BATCHES_MIN`] windows, if the lengths differ,
-    /// a value is not finite, or the denominators sum to nothing.
+    /// The mean per operation of a quantity such as response time: the sum of all numerators divided by the sum of all
+    /// denominators, both given per window. The error is that of the ratio estimator (Cochran, Sampling Techniques,
+    /// 1977, ch. 6): of the residuals y - R x, in batches, divided by the mean of x; so windows with more operations
+    /// have more weight. `None` with fewer than [`BATCHES_MIN`] windows, if the lengths differ, a value is not finite,
+    /// or the sum of the denominators is not above zero.
     #[must_use]
     pub fn of_ratio(numerators: &[f64], denominators: &[f64]) -> Option<Mean> {
         let (above, below) = (mean(numerators)?, mean(denominators)?);
@@ -153,14 +154,15 @@ impl Mean {
         Mean::around(value, &residuals)
     }
 
-    /// With 95 % confidence, by Student's t.
+    /// The 95 % confidence interval, by Student's t.
     #[must_use]
     pub fn interval(&self) -> Interval {
         let half = t_quantile(self.degrees) * self.error;
         Interval { low: self.value - half, high: self.value + half }
     }
 
-    /// The mean in another unit, such as operations a second from operations a window. `factor` must not be negative.
+    /// The mean in another unit, such as operations per second from operations per window. `factor` must not be
+    /// negative.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Mean {
         Mean { value: self.value * factor, error: self.error * factor, ..self }
@@ -176,11 +178,12 @@ impl Mean {
     }
 }
 
-/// `a / b` with its interval: how many times as much the first is. None unless both intervals lie above zero.
+/// The ratio `a / b` with its interval; `None` unless both intervals lie above zero.
 ///
-/// By the delta method on logarithms, whose variances add up, with Welch and Satterthwaite's degrees of freedom. Rather
-/// than by Fieller's theorem, from which it differs by less than the errors of the errors while both are known to
-/// 20 % or so: it always gives an interval with two ends, and that of `b / a` is its reciprocal.
+/// By the delta method on logarithms, whose variances add up, with the degrees of freedom of Welch and Satterthwaite.
+/// Fieller's theorem is not used: it differs by less than the uncertainty of the errors as long as both means are
+/// known to about 20 %. The delta method always gives an interval with two limits, and that of `b / a` is its
+/// reciprocal.
 #[must_use]
 pub fn ratio(a: &Mean, b: &Mean) -> Option<(f64, Interval)> {
     if a.interval().low <= 0.0 || b.interval().low <= 0.0 {
@@ -200,7 +203,7 @@ pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
     (value, Interval { low: value - half, high: value + half })
 }
 
-/// The standard error of the difference of two independent figures, each with its error and its degrees of freedom.
+/// The standard error of the difference of two independent figures, each given as error and degrees of freedom.
 pub(super) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
     let (one, other) = (a.0 * a.0, b.0 * b.0);
     let fourth = one * one / a.1 + other * other / b.1;
@@ -208,29 +211,31 @@ pub(super) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
     Spread { error: (one + other).sqrt(), degrees }
 }
 
-/// The value that Student's t exceeds with a chance of 2.5 %, by degrees of freedom, from 1 to infinity; to 0.2 %.
+/// The value that Student's t exceeds with a probability of 2.5 %, for 1 to infinity degrees of freedom; accurate to
+/// 0.2 %.
 ///
 /// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5: an expansion in the inverse of the degrees, here
 /// with its coefficients at 0.975. The last two terms are fitted to the exact values at 1 and 2 degrees, where the
-/// series would be off by 11 % and 0.8 %.
+/// series would be wrong by 11 % and 0.8 %.
 pub(super) fn t_quantile(degrees: f64) -> f64 {
     const TERMS: [f64; 7] = [1.959_964, 2.372_271, 2.822_499, 2.555_853, 1.589_533, 0.647, 0.759];
     let inverse = 1.0 / degrees.max(1.0);
     TERMS.iter().rev().fold(0.0, |sum, term| sum * inverse + term)
 }
 
-/// The standard error of a mean, and how well it is known.
+/// The standard error of a mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub(super) error: f64,
     pub(super) degrees: f64,
 }
 
-/// The standard error of the mean of `residuals`, which sum to zero, by batch means. None if they are too few.
+/// The standard error of the mean of `residuals`, which sum to zero, by batch means; `None` if there are too few.
 ///
-/// Batches are of four windows, shorter or longer only where that would make them fewer than 5 or more than 20. What
-/// correlation is left between them is estimated from neighbouring windows, as of a first-order process; and
-/// from neighbouring batches, where these are many enough and it is hardly chance (one time in six).
+/// Batches have four windows; their size differs only if there would be fewer than 5 or more than 20 batches. The
+/// remaining correlation between batches is estimated from neighbouring windows, as for a first-order process. It is
+/// also estimated from neighbouring batches, if there are enough of them and it is unlikely to be chance (one time in
+/// six).
 pub(super) fn spread(residuals: &[f64]) -> Option<Spread> {
     let n = residuals.len();
     if n < BATCHES_MIN {
@@ -255,8 +260,8 @@ pub(super) fn spread(residuals: &[f64]) -> Option<Spread> {
     Some(Spread { error: (variance * missed).sqrt(), degrees: count - 1.0 })
 }
 
-/// Correlation of neighbours in a series around zero. The plain estimate is too small in short series by about
-/// (1 + 3 r) / n (Kendall, Biometrika 41, 1954), which is made good.
+/// Correlation of neighbours in a series around zero. The plain estimate is too low in short series by about (1 + 3 r)
+/// / n (Kendall, Biometrika 41, 1954); this is corrected.
 fn correlation(series: &[f64]) -> f64 {
     let n = series.len() as f64;
     let squares: f64 = series.iter().map(|value| value * value).sum();
@@ -268,18 +273,18 @@ fn correlation(series: &[f64]) -> f64 {
     plain + (1.0 + 3.0 * plain) / n
 }
 
-/// How many times too small batch means make the variance of the mean where `batches` batches of `size` values each
-/// come from a first-order autoregressive process of correlation `rho`; once, where that is below zero.
+/// The factor by which batch means underestimate the variance of the mean, for `batches` batches of `size` values each
+/// from a first-order autoregressive process with correlation `rho`. A negative `rho` counts as 0, which gives 1.
 fn missed_by_batches(rho: f64, size: f64, batches: f64) -> f64 {
     let rho = rho.clamp(0.0, CORRELATION_MAX);
-    // The variance of the mean of `k` such values, as a share of that of one value.
+    // The variance of the mean of `k` such values, relative to that of one value.
     let of_mean =
         |k: f64| ((1.0 + rho) / (1.0 - rho) - 2.0 * rho * (1.0 - rho.powf(k)) / (k * (1.0 - rho).powi(2))) / k;
     let whole = of_mean(size * batches);
     whole * (batches - 1.0) / (of_mean(size) - whole)
 }
 
-/// The plain mean. None if there are too few values for a [`Mean`], or one is not finite.
+/// The plain mean; `None` if there are too few values for a [`Mean`], or one is not finite.
 fn mean(values: &[f64]) -> Option<f64> {
     let usable = values.len() >= BATCHES_MIN && values.iter().all(|value| value.is_finite());
     usable.then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -293,12 +298,12 @@ mod tests {
     const SERIES: usize = 1000;
     const TRUTH: f64 = 100.0;
 
-    /// Normal, of mean 0 and deviation 1 (Box and Muller 1958).
+    /// A normal variate with mean 0 and deviation 1 (Box and Muller 1958).
     fn normal(rng: &mut Rng) -> f64 {
         (2.0 * rng.exponential()).sqrt() * (std::f64::consts::TAU * rng.unit()).cos()
     }
 
-    /// What happens in a time of `mean` at a rate of one.
+    /// A Poisson variate with this mean.
     fn poisson(rng: &mut Rng, mean: f64) -> f64 {
         let (mut time, mut count) = (rng.exponential(), 0.0);
         while time <= mean {
@@ -308,7 +313,7 @@ mod tests {
         count
     }
 
-    /// Windows of mean 100 and deviation 10 whose neighbours correlate by `rho`.
+    /// Windows with mean 100 and deviation 10 whose neighbours correlate by `rho`.
     fn correlated(rng: &mut Rng, windows: usize, rho: f64) -> Vec<f64> {
         let mut at = normal(rng);
         let mut next = || {
@@ -318,7 +323,7 @@ mod tests {
         (0..windows).map(|_| next()).collect()
     }
 
-    /// Windows of which each makes up for a part of what the one before was short of.
+    /// Windows that each make up for a part of what the previous one lacked.
     fn throttled(rng: &mut Rng, windows: usize, part: f64) -> Vec<f64> {
         let mut short = normal(rng);
         let mut next = || {
@@ -330,7 +335,7 @@ mod tests {
         (0..windows).map(|_| next()).collect()
     }
 
-    /// In how many of a hundred series the interval holds the truth.
+    /// Percentage of series whose interval contains the truth.
     fn coverage(seed: u64, mut series: impl FnMut(&mut Rng) -> Option<Mean>) -> f64 {
         let mut rng = Rng::new(seed, 0);
         let held = (0..SERIES).filter(|_| series(&mut rng).unwrap().interval().contains(TRUTH)).count();
@@ -357,7 +362,7 @@ mod tests {
         for (degrees, t) in table {
             assert!((t_quantile(degrees) / t - 1.0).abs() < 0.002, "{degrees}: {} is not {t}", t_quantile(degrees));
         }
-        // Between the whole numbers, by integrating the density: 1.5 degrees.
+        // A non-integer case, by integrating the density: 1.5 degrees.
         assert!((t_quantile(1.5) / 6.019 - 1.0).abs() < 0.005);
     }
 
@@ -392,7 +397,7 @@ mod tests {
             let held = coverage(9, |rng| Mean::of_batches(&throttled(rng, windows, 1.0)));
             assert!(held >= 92.0, "{windows} windows: {held} %");
         }
-        // And yet narrower than if the windows were independent.
+        // But narrower than if the windows were independent.
         let mut rng = Rng::new(10, 0);
         let mean = Mean::of_batches(&throttled(&mut rng, 100, 1.0)).unwrap();
         assert!(mean.effective_n > 200.0, "{mean:?}");
@@ -400,7 +405,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_mean_response_time_holds_the_truth_as_often_as_it_says() {
-        // Busy windows hold more operations, and slower ones: 100 + 40 z each, 50 + 10 z of them.
+        // Busy windows have more operations, and slower ones: 100 + 40 z each, 50 + 10 z of them.
         let truth = (50.0 * 100.0 + 400.0) / 50.0;
         for (seed, windows) in [(11, 20), (12, 100)] {
             let held = coverage(seed, |rng| {
@@ -419,7 +424,7 @@ mod tests {
         let mut rng = Rng::new(13, 0);
         let worth = |values: &[f64]| Mean::of_batches(values).unwrap().effective_n;
         let independent = worth(&correlated(&mut rng, 2000, 0.0));
-        // A correlation of 0.5 makes three windows worth one.
+        // At a correlation of 0.5, three windows are worth one.
         let bursts = worth(&correlated(&mut rng, 2000, 0.5));
         assert!((1000.0..4000.0).contains(&independent), "{independent}");
         assert!((333.0..1333.0).contains(&bursts), "{bursts}");

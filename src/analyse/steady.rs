@@ -1,27 +1,27 @@
-//! Whether throughput was steady while it was measured.
+//! Whether throughput was steady during a measurement.
 
 use serde::{Deserialize, Serialize};
 
-/// Windows below which nothing can be said.
+/// Minimum number of windows for a judgement.
 const WINDOWS_MIN: usize = 5;
 
-/// SNIA's bounds (Performance Test Specification, steady state): range and slope within these shares of the mean.
+/// SNIA's bounds (Performance Test Specification, steady state): range and slope within these fractions of the mean.
 const RANGE: f64 = 0.20;
 const SLOPE: f64 = 0.10;
 
-/// A judgement on a series of counts in windows of equal width, by SNIA's rule.
+/// The judgement on a series of counts in windows of equal width, by SNIA's rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
-    /// Both bounds are kept.
+    /// True if both bounds are kept.
     pub steady: bool,
-    /// Greatest less least, as a share of the mean; SNIA allows 20 % (within 10 % of the mean on either side).
+    /// Maximum minus minimum, as a fraction of the mean; SNIA allows 20 % (within 10 % of the mean on either side).
     pub range: f64,
-    /// Rise or fall of the fitted line from the first window to the last, as a share of the mean; SNIA allows 10 %.
+    /// Rise or fall of the fitted line from the first window to the last, as a fraction of the mean; SNIA allows 10 %.
     pub slope: f64,
 }
 
-/// Judges counts of whole windows, all of the same width: of a second each in a report, or less while it runs. None if
-/// they are too few or nothing happened.
+/// Judges counts of complete windows of equal width: a second each in a report, or less during a run. `None` if there
+/// are too few or all counts are zero.
 #[must_use]
 pub fn steady(counts: &[u64]) -> Option<Steady> {
     let n = counts.len();
@@ -37,8 +37,8 @@ pub fn steady(counts: &[u64]) -> Option<Steady> {
         xy += (x as f64 - middle) * (y - mean);
         xx += (x as f64 - middle).powi(2);
     }
-    // Chance alone spreads counts, the more the more of them there are: the greatest of n lies about sqrt(2 ln n)
-    // standard deviations above the mean, the least as far below, and two more at either end are seldom exceeded.
+    // Chance alone spreads counts, and more so the more there are: the maximum of n lies about sqrt(2 ln n) standard
+    // deviations above the mean, the minimum as far below. Two more deviations are seldom exceeded.
     let spread = 2.0 * (2.0 * (n as f64).ln()).sqrt() + 2.0;
     let allowed = RANGE.max(spread / mean.sqrt());
     let (range, slope) = ((greatest - least) / mean, xy / xx * (n as f64 - 1.0) / mean);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_steady_is_hardly_ever_called_unsteady() {
-        // An hour of Poisson counts of mean 100, a hundred times; each a sum of exponential gaps.
+        // An hour of Poisson counts with mean 100, a hundred times; each counts exponential gaps.
         let mut rng = crate::workload::rng::Rng::new(3, 0);
         let mut count = || {
             let (mut time, mut count) = (0.0, 0);

@@ -1,7 +1,6 @@
-//! What a data point showed: rates, latencies with their bands, steadiness, coverage, and what to doubt.
+//! Summary of a data point: rates, latencies with their bands, steadiness, coverage, and findings.
 //!
-//! Everything is computed from the record, again whenever it is asked for. Names carry their unit; MB are 10^6 bytes,
-//! MiB 2^20.
+//! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are 10^6 bytes, MiB 2^20.
 
 use super::confidence::{Confidence, Estimate, Within};
 use super::imported::Told;
@@ -13,169 +12,169 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What one point showed.
+/// Summary of one point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PointSummary {
-    /// What it tried, and at which load.
+    /// The step and its load.
     #[serde(flatten)]
     pub coordinates: Coordinates,
     /// How it ended.
     pub end: End,
-    /// Wall-clock time of its beginning.
+    /// Wall-clock time of its start.
     pub started: String,
-    /// How long it ran before measuring began.
+    /// Duration of the warm-up in seconds.
     pub warm_up_s: f64,
-    /// How long it was measured.
+    /// Measured time in seconds.
     pub measured_s: f64,
-    /// CPU time of this process for each operation, user and system; none if nothing was done, and of an open loop,
-    /// whose thread stays awake for the next operation.
+    /// CPU time of this process per operation, user and system. `None` if nothing completed, and for an open loop,
+    /// whose thread busy-waits for the next operation.
     pub cpu_us_per_io: Option<f64>,
-    /// By class.
+    /// Summary of each class.
     pub classes: Vec<ClassSummary>,
-    /// What the kernel counted on the devices below meanwhile; none where it cannot be told.
+    /// The kernel's counts of the devices below during the point; `None` if not available.
     pub witness: Option<Witness>,
-    /// What the sessions of a database did; none for raw I/O.
+    /// Figures of database sessions; `None` for raw I/O.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql: Option<Box<SqlSummary>>,
-    /// What is doubtful.
+    /// Findings about this point.
     pub findings: Vec<Finding>,
 }
 
-/// What one class of operations showed.
+/// Summary of one class of operations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassSummary {
     /// The class, such as `small`.
     pub name: String,
     /// Bytes of one operation.
     pub io_bytes: u32,
-    /// Operations kept outstanding by closed loops.
+    /// Number of operations that closed loops keep outstanding.
     pub outstanding: u32,
-    /// Operations done.
+    /// Completed operations.
     pub done: u64,
-    /// Of those, reads.
+    /// Completed reads.
     pub reads: u64,
-    /// Of those, writes.
+    /// Completed writes.
     pub writes: u64,
-    /// Operations that failed, by cause.
+    /// Failed operations, by cause.
     pub failed: BTreeMap<String, u64>,
     /// Operations that were due and never started.
     pub unserved: u64,
-    /// Operations due a second, in an open loop: done, failed and unserved.
+    /// Operations due per second, in an open loop: done, failed and unserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
-    /// Whether what was offered was met, in an open loop: what never began is no more than what could be in flight, and
-    /// no more than a hundredth of what was due. So much may wait at any moment, the last of the measurement too.
+    /// Open loop: true if at most min(in-flight limit, 1 % of due operations) were never started, and the queue did
+    /// not grow throughout. That many may be waiting at any moment, including the end of the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
-    /// Operations done a second.
+    /// Completed operations per second.
     pub iops: f64,
-    /// 2^20 bytes a second.
+    /// 2^20 bytes per second.
     pub mib_per_s: f64,
-    /// Response times; none if nothing was done.
+    /// Response times; `None` if nothing completed.
     #[serde(flatten)]
     pub latency: Option<LatencySummary>,
-    /// How well the figures are known; none where the windows are too few to tell.
+    /// Confidence intervals of the figures; `None` if there are too few windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// From issued to done, in an open loop: what the target took, without the time that operations waited to be
-    /// issued.
+    /// Open loop: the times from issue to completion, without the time that operations waited to be issued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<LatencySummary>,
-    /// In an open loop, from due, with a free slot, to issued: what the tool added.
+    /// Open loop: the times from due, with a free slot, to issue: what the tool added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling_delay: Option<LatencySummary>,
-    /// How the response times stand to the bound that was asked about.
+    /// Comparison of the response times with the bound, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
-    /// Rate times mean response time: by Little's law, the operations outstanding.
+    /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
-    /// SNIA's judgement on the seconds; none if they are too few.
+    /// SNIA's judgement on the seconds; `None` if there are too few.
     pub steady: Option<Steady>,
-    /// Which blocks were touched.
+    /// The blocks that were touched.
     pub coverage: CoverageSummary,
-    /// What another tool tells of it; none of what Rigel measured.
+    /// Figures reported by another tool; `None` for what Rigel measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Told>,
 }
 
-/// Response times in microseconds. A quantile lies within 0.4 % of the figure: half the width of a bucket.
+/// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the width of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LatencySummary {
     /// Mean.
     pub mean_us: f64,
     /// Standard deviation.
     pub deviation_us: f64,
-    /// Least.
+    /// Minimum.
     pub min_us: f64,
     /// Median.
     pub p50_us: f64,
-    /// 90 % are not slower.
+    /// 90th percentile.
     pub p90_us: f64,
-    /// 99 % are not slower.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// 99.9 % are not slower.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// Greatest.
+    /// Maximum.
     pub max_us: f64,
 }
 
-/// Which blocks of the volume a class touched, warm-up included.
+/// The blocks of the volume that a class touched, warm-up included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CoverageSummary {
     /// Blocks in the volume.
     pub blocks: u64,
-    /// Blocks watched one by one: all of them, up to 2^26.
+    /// Number of distinct watched blocks that were touched.
     pub watched: u64,
     /// Distinct watched blocks touched.
     pub distinct: u64,
-    /// Distinct blocks that as many uniform draws touch: `M (1 - e^(-N/M))`; none for other patterns.
+    /// Expected number of distinct blocks for as many uniform draws: `M (1 - e^(-N/M))`; `None` for other patterns.
     pub expected: Option<f64>,
-    /// Standard deviation of that.
+    /// Standard deviation of `expected`.
     pub expected_deviation: Option<f64>,
-    /// Slices of the volume, of 33 to 64, in which something was touched.
+    /// Number of slices of the volume, of 33 to 64, with at least one touched block.
     pub slices_touched: usize,
-    /// Slices in all.
+    /// Number of all slices.
     pub slices: usize,
 }
 
-/// What the kernel counted against what was asked for.
+/// The kernel's count of bytes, and ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Witness {
     /// Bytes the devices transferred between the first sample and the last.
     pub device_bytes: u64,
-    /// Bytes of the operations done meanwhile, warm-up included.
+    /// Bytes of the operations completed in that time, warm-up included.
     pub asked_bytes: u64,
 }
 
-/// Shares by which the kernel's count may differ from ours before it is worth a word.
+/// Allowed relative difference between the kernel's count and ours.
 const WITNESS_TOLERANCE: f64 = 0.02;
 
-/// Standard deviations by which coverage may differ from theory: chance exceeds six once in 500 million.
+/// Allowed deviation of coverage from theory, in standard deviations: chance exceeds six once in 500 million.
 const COVERAGE_TOLERANCE: f64 = 6.0;
 
-/// Share of the CPU time there is beyond which the CPU is the limit.
+/// Fraction of available CPU time in use above which the CPU is the limit.
 const CPU_TOLERANCE: f64 = 0.95;
 
-/// Share of the median response time by which one in a hundred operations may be issued late.
+/// Allowed p99 of the scheduling delay, as a fraction of the median response time.
 const DELAY_TOLERANCE: f64 = 0.5;
 
-/// Range of an open loop's mean response times, from second to second, as a share of their mean, that is worth a word.
+/// Range of an open loop's mean response times per second, as a fraction of their mean, above which a warning is
+/// raised.
 const RESPONSE_RANGE: f64 = 3.0;
 
-/// Microseconds of lateness that no storage is fast enough to mind.
+/// Scheduling delay in microseconds that is short compared with any storage.
 const DELAY_LEAST_US: f64 = 10.0;
 
-/// Share by which Little's law may be off.
+/// Allowed relative deviation from Little's law.
 const LITTLE_TOLERANCE: f64 = 0.01;
 
 impl PointSummary {
-    /// What the point tried.
+    /// The step of the point.
     #[must_use]
     pub fn step(&self) -> Step {
         self.coordinates.step()
     }
 
-    /// True for the closed loop of this many small I/Os, a depth as analysis has it.
+    /// True if this is a closed loop with a depth of `load` small I/Os.
     #[must_use]
     pub fn is_at_depth(&self, load: f64) -> bool {
         let depth = self.coordinates.depth().or(self.coordinates.small_alone());
@@ -184,28 +183,28 @@ impl PointSummary {
 }
 
 impl ClassSummary {
-    /// Operations done a second, with their interval. None of an offered load that was not met: its windows tell of
-    /// when operations were due, and those due last were never served, so they are no samples of one rate.
+    /// Completed operations per second with their interval. No interval for an offered load that was not met: windows
+    /// count operations by due time, and the last ones were never served, so the windows are not samples of one rate.
     #[must_use]
     pub fn rate(&self) -> Estimate {
         let known = self.confidence.filter(|_| self.met != Some(false));
         Estimate { value: self.iops, interval: known.map(|confidence| confidence.iops.interval().into()) }
     }
 
-    /// True for a load that was met without failures, and within the bound on response time if one was asked about.
+    /// True if the load was met without failures, and within the bound on response time if there is one.
     #[must_use]
     pub fn sustained(&self) -> bool {
         self.met != Some(false) && self.failed.is_empty() && self.within.is_none_or(|within| within.kept)
     }
 }
 
-/// Sums up a point.
+/// Summarises a point.
 #[must_use]
 pub fn summarise(record: &PointRecord) -> PointSummary {
     summarise_within(record, None)
 }
 
-/// Sums up a point, and says whether its response times keep `bound`.
+/// Summarises a point, and checks its response times against `bound`.
 #[must_use]
 pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSummary {
     let classes: Vec<ClassSummary> = record.streams.iter().map(|stream| class(stream, record, bound)).collect();
@@ -234,7 +233,7 @@ pub fn summarise_within(record: &PointRecord, bound: Option<Bound>) -> PointSumm
     }
 }
 
-/// True if some stream has due times of its own.
+/// True if any stream is an open loop.
 fn is_open(record: &PointRecord) -> bool {
     record.streams.iter().flat_map(|stream| &stream.loads).any(|load| matches!(load, Load::Open { .. }))
 }
@@ -283,14 +282,16 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
     }
 }
 
-/// True if the queue of an open loop grew throughout: more than a hundredth of what was due ended after the
-/// measurement, and what was due late took half as long again as what was due early; or half of all did.
+/// True if the queue of an open loop grew throughout. Either more than a hundredth of the due operations ended after
+/// the measurement, and the last quarter took on average more than 1.5 times as long as the first; or more than half
+/// of all ended after it.
 fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
     const GROWTH: f64 = 1.5;
     let whole = record.whole_windows();
     let mut late = 0;
     for at in 0..whole {
-        // What was due in a window and took longer than from its beginning to the end has certainly ended after that.
+        // An operation that took longer than from the start of its due window to the end of the measurement certainly
+        // ended after it.
         let left = record.measured.since(Nanos(record.window.0 * at as u64));
         let of_window = stream.windows_at(at).flat_map(|window| window.response.histogram.buckets());
         late += of_window.filter(|(low, ..)| *low > left.0).map(|(.., count)| count).sum::<u64>();
@@ -302,15 +303,15 @@ fn is_outrun(stream: &StreamRecord, record: &PointRecord, due: u64) -> bool {
     late > due / 2 || late > due / 100 && mean(whole * 3 / 4..whole) > GROWTH * mean(0..whole / 4)
 }
 
-/// The response times in these windows: their sum in nanoseconds, and how many they are.
+/// The response times in these windows: their sum in nanoseconds, and their number.
 fn responses(stream: &StreamRecord, windows: Range<usize>) -> (u64, u64) {
     windows
         .flat_map(|at| stream.windows_at(at))
         .fold((0, 0), |(sum, count), window| (sum + window.response.sum, count + window.response.histogram.count()))
 }
 
-/// Mean response time in each span, in nanoseconds: what tells whether an open loop was steady, since throughput there
-/// is what was offered.
+/// Mean response time of each span in nanoseconds. It shows whether an open loop was steady, since its throughput is
+/// the offered rate.
 fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
     let mean = |windows| {
         let (sum, count) = responses(stream, windows);
@@ -319,14 +320,13 @@ fn response_spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
     whole_spans(record).map(mean).collect()
 }
 
-/// Operations done in each span.
+/// Completed operations of each span.
 fn spans(stream: &StreamRecord, record: &PointRecord) -> Vec<u64> {
     let done = |windows: Range<usize>| windows.flat_map(|at| stream.windows_at(at)).map(|window| window.done).sum();
     whole_spans(record).map(done).collect()
 }
 
-/// The windows of each span that was measured to its end: of each second, or of each fifth of a measurement that was
-/// shorter than five.
+/// The windows of each complete span: each second, or each fifth of a measurement shorter than five seconds.
 fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
     const SECOND: u64 = 1_000_000_000;
     let in_a_second = usize::try_from(SECOND / record.window.0.clamp(1, SECOND)).expect("windows of a second fit");
@@ -335,7 +335,7 @@ fn whole_spans(record: &PointRecord) -> impl Iterator<Item = Range<usize>> {
     (0..whole / width).map(move |span| span * width..(span + 1) * width)
 }
 
-/// What latencies are in sum; none if there are none.
+/// Summarises latencies; `None` if there are none.
 #[must_use]
 pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
     let Latencies { histogram, sum, sum_squares, min, max } = latencies;
@@ -346,7 +346,7 @@ pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
     let mean = *sum as f64 / count as f64;
     let quantile = |q| {
         let band = histogram.quantile(q).map_or(0.0, crate::record::Band::middle);
-        // The extremes are known exactly, and no quantile lies outside them. (`clamp` panics on a damaged record.)
+        // The extremes are exact, and no quantile lies outside them. (`clamp` would panic on a damaged record.)
         band.max(*min as f64).min(*max as f64) / 1e3
     };
     Some(LatencySummary {
@@ -363,7 +363,7 @@ pub fn latency(latencies: &Latencies) -> Option<LatencySummary> {
 
 fn coverage(stream: &StreamRecord) -> CoverageSummary {
     let coverage = &stream.coverage;
-    // A database's operation visits a range of rows, which makes neighbours of independent draws.
+    // A database operation visits a range of rows, so the blocks are not independent draws.
     let uniform = stream.sql.is_none() && stream.patterns.iter().all(|pattern| *pattern == Pattern::Uniform);
     CoverageSummary {
         blocks: coverage.extent,
@@ -381,7 +381,7 @@ fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
     let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
-    // What a database reads is told apart from what it was asked for by what it counts itself.
+    // For databases, `SqlSummary` compares the server's own counts instead.
     if first.devices.is_empty() || record.streams.iter().any(|stream| stream.sql.is_some()) {
         return None;
     }
@@ -408,8 +408,8 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
             "measure longer: an operation takes longer than the measurement",
         ));
     }
-    // Of a rate that was not met the operations due last were never served, which says nothing of steadiness.
-    // Response times near the limit vary more than SNIA allows throughput to: only a queue that comes and goes is told.
+    // If a rate was not met, the operations due last were never served, so steadiness cannot be judged. Response times
+    // near the limit vary more than SNIA allows for throughput: only a queue that comes and goes is reported.
     let tolerated = |steady: &Steady| steady.steady || class.offered.is_some() && steady.range < RESPONSE_RANGE;
     if let Some(steady) = class.steady.filter(|steady| !tolerated(steady) && class.met != Some(false)) {
         findings.push(Finding::warning(
@@ -424,7 +424,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         ));
     }
     if !class.failed.is_empty() || class.done == 0 {
-        // What failed took its time and its place in the pattern, and is in none of the figures below.
+        // Failed operations took time and a place in the pattern, but are in none of the figures below.
         return;
     }
     if let (Some(expected), Some(deviation)) = (class.coverage.expected, class.coverage.expected_deviation) {
@@ -439,15 +439,15 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     }
     let outstanding = f64::from(class.outstanding);
     let off = (class.littles_law - outstanding).abs();
-    // Operations in flight at the edges are counted whole or not at all, and what stalls there may last long: the
-    // longest operation is what the time of each place may be off by.
+    // Operations in flight at the edges count as a whole or not at all, and stalls there may last long: the time of
+    // each slot may be wrong by the longest operation.
     let edge = class.latency.map_or(f64::INFINITY, |latency| latency.max_us / 1e6 / record.measured.as_secs_f64());
-    // What was due before the measurement and held up its beginning is in none of its windows.
+    // Operations that were due before the measurement and delayed its beginning are in none of its windows.
     let stream = record.streams.iter().find(|stream| stream.name == class.name);
     let idle = |at: &usize| stream.is_some_and(|stream| stream.windows_at(*at).all(|window| window.done == 0));
     let whole = record.whole_windows();
     let edge = edge + (0..whole).take_while(idle).count() as f64 / whole.max(1) as f64;
-    // Sessions that pause, and those through with their share of fixed work before others, have nothing outstanding.
+    // Sessions that pause, and those that finish their share of fixed work before others, have nothing outstanding.
     let pauses = stream.and_then(|stream| stream.sql).is_some_and(|work| work.think.is_some())
         || record.asked.as_ref().is_some_and(|point| matches!(point.until, Until::Ops(_) | Until::Work { .. }));
     let off = if pauses { (class.littles_law - outstanding).max(0.0) } else { off };
@@ -460,7 +460,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     }
 }
 
-/// A slope over the mean, in words. A fall by more than the mean is no percentage that a reader can make sense of.
+/// Describes a slope relative to the mean. A fall by more than the mean would be a meaningless percentage.
 fn trend(slope: f64) -> String {
     let word = if slope < 0.0 { "fell" } else { "rose" };
     if slope.abs() <= 1.0 {
@@ -470,7 +470,7 @@ fn trend(slope: f64) -> String {
     format!("{word} from {first:.1} times its mean to {last:.1} times")
 }
 
-/// An offered load that was not served, and a tool that was late itself.
+/// Notes an offered load that was not met, and warns if Rigel itself issued late.
 fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) {
     let Some(offered) = class.offered else { return };
     if class.met == Some(false) {
@@ -498,12 +498,12 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
     }
 }
 
-/// A tool that has no CPU left measures itself.
+/// Warns if the tool has no CPU left: then it measures itself.
 fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     let available = record.measured.as_secs_f64() * f64::from(record.cpus);
     let busy = record.cpu.as_secs_f64() / available;
-    // A thread that stays awake for what is due next is busy by its own will.
-    // Nor is a model's time the CPU's: no samples of the host are taken beside it.
+    // Open-loop workers busy-wait, so their CPU use is not a limit. Nor is a model's time that of the CPU: no samples
+    // of the host are taken for it.
     let real = !record.samples.is_empty();
     (real && available > 0.0 && busy > CPU_TOLERANCE && !is_open(record)).then(|| {
         Finding::warning(
@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
     }
 
-    /// A point of 10 s in which one operation after the other took 1 ms, on every block of a small volume in turn.
+    /// A point of 10 s with one operation after the other of 1 ms, on every block of a small volume in turn.
     fn record() -> PointRecord {
         let mut recorder = Recorder::new(false, &[Kind::Read], std::sync::Arc::default());
         recorder.measure_from(Nanos(0));
@@ -612,7 +612,7 @@ mod tests {
         assert!((class.mib_per_s - 7.8125).abs() < 1e-9);
         assert_eq!(summary.cpu_us_per_io, Some(5.0));
         let latency = class.latency.unwrap();
-        // All alike: every figure is the same, exactly.
+        // All operations are equal, so every figure is exactly the same.
         for figure in [latency.mean_us, latency.min_us, latency.p50_us, latency.p999_us, latency.max_us] {
             assert!((figure - 1000.0).abs() < 1e-9, "{latency:?}");
         }
@@ -651,7 +651,7 @@ mod tests {
     fn a_stall_at_the_edge_is_no_contradiction() {
         let mut record = record();
         let latencies = &mut record.streams[0].kinds[0].windows[9].response;
-        // The last of ten thousand operations took 200 ms: most of that lies past the end.
+        // The last of ten thousand operations took 200 ms, most of it after the end of the measurement.
         latencies.sum += 199_000_000;
         latencies.max = 200_000_000;
         assert_eq!(names(&record), Vec::<String>::new());
@@ -679,7 +679,7 @@ mod tests {
     fn a_tool_without_cpu_to_spare_is_doubted() {
         let mut record = record();
         record.cpu = Nanos::from_millis(9800);
-        // On virtual time there are no samples, and no CPU that could be short.
+        // In virtual time there are no samples, and no CPU that could be short.
         assert_eq!(names(&record), Vec::<String>::new());
         record.samples = vec![Sample::default()];
         assert_eq!(names(&record), ["cpu-limit"]);

@@ -1,61 +1,61 @@
 //! The Universal Scalability Law, fitted to throughput by load.
 //!
-//! Goes in: loads (outstanding I/Os) and the throughput measured at each. Comes out: the law's three coefficients, how
-//! well they agree with what was measured, and the peak that they foretell. It is a second opinion on the knee, and
-//! says itself where it is none.
+//! Input: loads (outstanding I/Os) and the throughput measured at each. Output: the law's three coefficients, how well
+//! they fit the measurement, and the predicted peak. It is a second opinion on the knee, and states if it does not
+//! fit.
 //!
 //! X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)): Gunther, Guerrilla Capacity Planning, 2007, ch. 4 to 6.
 
 use serde::{Deserialize, Serialize};
 
-/// Loads below which three coefficients are not fitted.
+/// Minimum number of loads to fit three coefficients.
 const LOADS_MIN: usize = 4;
-/// No point may lie further from the law than this share of it, if the law is to be believed.
+/// Maximum relative distance of a point from the law, if the law is to be believed.
 const RESIDUAL_MAX: f64 = 0.10;
 
-/// A fitted law. All numbers are finite; `lambda` is above zero, `sigma` and `kappa` are not below.
+/// A fitted law. All numbers are finite; `lambda` is above zero, `sigma` and `kappa` are at least zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Usl {
-    /// Throughput at a load of one, in the unit that went in.
+    /// Throughput at a load of one, in the unit of the input.
     pub lambda: f64,
-    /// Contention: the share of the work that is done one at a time.
+    /// Contention: the fraction of the work that is serial.
     pub sigma: f64,
-    /// Coherency: what each pair of I/Os costs by being there together.
+    /// Coherency: the cost of each pair of concurrent I/Os.
     pub kappa: f64,
-    /// Coefficient of determination of throughput: the share of its variance that the law explains; below zero where a
+    /// Coefficient of determination of throughput: the fraction of its variance that the law explains; below zero if a
     /// plain mean would explain more.
     pub r_squared: f64,
-    /// Greatest distance of a point from the law, as a share of what the law says.
+    /// Maximum distance of a point from the law, as a fraction of the law's value.
     pub greatest_residual: f64,
-    /// Where throughput is greatest by the law; none where it rises for ever.
+    /// The law's maximum throughput; `None` if it rises without limit.
     pub peak: Option<Peak>,
-    /// The law describes what was measured: no point lies further than 10 % from it.
+    /// True if the law describes the measurement: no point is more than 10 % away from it.
     pub fits: bool,
 }
 
-/// The greatest throughput by a law.
+/// The maximum throughput according to a law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
-    /// The load at which it is reached.
+    /// The load of the maximum.
     pub load: f64,
-    /// In the unit that went in.
+    /// The throughput, in the unit of the input.
     pub throughput: f64,
 }
 
 impl Usl {
-    /// The throughput that the law gives for a load.
+    /// The law's throughput at a load.
     #[must_use]
     pub fn at(&self, load: f64) -> f64 {
         load * self.lambda / (1.0 + self.sigma * (load - 1.0) + self.kappa * load * (load - 1.0))
     }
 }
 
-/// Fits the law to `(load, throughput)`, in any order. None with fewer than 4 loads, or if one is below 1, or a
+/// Fits the law to `(load, throughput)`, in any order. `None` with fewer than 4 loads, or if a load is below 1 or a
 /// throughput not above zero.
 ///
-/// By linear least squares on N / X = a + b (N - 1) + c N (N - 1), each point weighted by X / N, so that shares of
-/// throughput are what is made small and great loads count no more than others. Coefficients cannot be negative: of
-/// the fits with and without b and c, it is the closest one that has none.
+/// By linear least squares on N / X = a + b (N - 1) + c N (N - 1), each point weighted by X / N, so that relative
+/// errors of throughput are minimised and large loads count no more than others. Coefficients cannot be negative: of
+/// the fits with and without b and c, the closest one without a negative coefficient is used.
 #[must_use]
 pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
     let mut loads: Vec<f64> = points.iter().map(|point| point.0).collect();
@@ -65,7 +65,7 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
     if loads.len() < LOADS_MIN || !points.iter().all(usable) {
         return None;
     }
-    // Terms of N / X, over N / X: what they sum to is 1 at every point.
+    // The terms of N / X, divided by N / X: their weighted sum is 1 at every point of a perfect fit.
     let rows: Vec<[f64; 3]> =
         points.iter().map(|(load, x)| [1.0, load - 1.0, load * (load - 1.0)].map(|term| term * x / load)).collect();
     let missed = |fit: &[f64; 3]| -> f64 {
@@ -88,7 +88,7 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
     Some(judged(law, points))
 }
 
-/// The law with what its distance from the points says of it.
+/// Completes the law with its fit to the points.
 fn judged(law: Usl, points: &[(f64, f64)]) -> Usl {
     let mean = points.iter().map(|(_, x)| x).sum::<f64>() / points.len() as f64;
     let total: f64 = points.iter().map(|(_, x)| (x - mean).powi(2)).sum();
@@ -109,14 +109,13 @@ fn judged(law: Usl, points: &[(f64, f64)]) -> Usl {
     }
 }
 
-/// The coefficients, zero where not `used`, that make the rows sum to 1 as nearly as can be. None if they are
-/// undetermined.
+/// The coefficients, zero where not `used`, that bring the row sums closest to 1; `None` if they are not determined.
 fn least_squares(rows: &[[f64; 3]], used: [bool; 3]) -> Option<[f64; 3]> {
     const SINGULAR: f64 = 1e-12;
-    // Columns of length one, or the squares of loads would drown the rest in rounding.
+    // Columns are scaled to length one, because the squares of loads would lose the rest in rounding.
     let lengths: [f64; 3] = std::array::from_fn(|i| rows.iter().map(|row| row[i] * row[i]).sum::<f64>().sqrt());
     let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>() / (lengths[i] * lengths[j]);
-    // Normal equations, an unused coefficient standing alone with the solution zero.
+    // Normal equations; an unused coefficient has its own equation with the solution zero.
     let mut equations: [[f64; 4]; 3] = std::array::from_fn(|i| {
         std::array::from_fn(|j| match j {
             3 if used[i] => rows.iter().map(|row| row[i]).sum::<f64>() / lengths[i],
@@ -125,7 +124,7 @@ fn least_squares(rows: &[[f64; 3]], used: [bool; 3]) -> Option<[f64; 3]> {
             _ => f64::from(u8::from(i == j)),
         })
     });
-    // Gauss and Jordan; the matrix is positive definite, so that no pivot need be sought.
+    // Gauss-Jordan elimination; the matrix is positive definite, so no pivoting is needed.
     for pivot in 0..3 {
         let scale = equations[pivot][pivot];
         if scale < SINGULAR {
@@ -171,18 +170,18 @@ mod tests {
         let peak = usl(&curve(law(5000.0, 0.03, 0.0002))).unwrap().peak.unwrap();
         // The square root of (1 - 0.03) / 0.0002.
         assert!((peak.load - 69.64).abs() < 0.01 && (peak.throughput - 86_680.0).abs() < 100.0, "{peak:?}");
-        // What falls from the first has its peak there, not below one.
+        // A curve that falls from the start has its peak there, not below one.
         let peak = usl(&curve(law(5000.0, 0.5, 2.0))).unwrap().peak.unwrap();
         assert!(near(peak.load, 1.0) && near(peak.throughput, 5000.0), "{peak:?}");
     }
 
     #[test]
     fn no_coefficient_is_negative() {
-        // Throughput that rises faster than load would need contention below zero.
+        // Throughput that rises faster than load would need negative contention.
         let fit = usl(&curve(|n| n.powf(1.1))).unwrap();
         assert!(fit.sigma >= 0.0 && fit.kappa >= 0.0, "{fit:?}");
         assert!(fit.peak.is_none() && !fit.fits);
-        // Noise round a law without coherency.
+        // Noise around a law without coherency.
         let mut points = curve(law(1000.0, 0.1, 0.0));
         points.iter_mut().enumerate().for_each(|(i, point)| point.1 *= if i % 2 == 0 { 1.02 } else { 0.98 });
         let fit = usl(&points).unwrap();

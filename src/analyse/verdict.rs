@@ -1,4 +1,4 @@
-//! The verdict on a series, in a word and in a sentence.
+//! The verdict on a series, as a word and a sentence.
 
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
@@ -8,19 +8,19 @@ use super::series_figures::SeriesFigures;
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
-/// Variation beyond which rounds without a pattern are erratic.
+/// Rounds without a pattern are erratic above this variation.
 const ERRATIC: f64 = 0.10;
-/// Changes of the latency's tail that are left unsaid in the verdict: it is never as steady as the rate.
+/// Smallest change of p99 that the verdict mentions: a tail is never as steady as the rate.
 const TAIL: f64 = 0.10;
-/// Deviation of the tail's logarithm beyond which rounds without a pattern are erratic.
+/// Rounds without a pattern are erratic above this deviation of the p99's logarithm.
 const ERRATIC_TAIL: f64 = 0.25;
 
-/// Share of the rounds without figures beyond which the verdict begins with them.
+/// Fraction of rounds without figures above which the verdict begins with them.
 const WITHOUT_FIGURES: f64 = 0.01;
-/// Share of failed operations from which on it is told as a share.
+/// Fraction of failed operations from which on it is shown in percent.
 const FAILED_SHARE: f64 = 0.001;
 
-/// What went wrong so often that the verdict begins with it; `counting` are the rounds that have a rate.
+/// Problems so frequent that the verdict begins with them; `counting` are the rounds with a rate.
 pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCounts) -> Vec<String> {
     let mut troubles = Vec::new();
     let due = rounds.len() + counts.missing;
@@ -54,7 +54,7 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
     troubles
 }
 
-/// The verdict on what was found; `counting` are the rounds that have a rate.
+/// The verdict on an analysis; `counting` are the rounds with a rate.
 pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (Word, String) {
     let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last()) else {
         let (word, nothing) = (Word::TooFew, "Nothing was measured: no round has a rate.".into());
@@ -70,7 +70,7 @@ pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (Word, Str
     (word_of(found, word), told_first(found, text) + &missed(found))
 }
 
-/// Good words, and that it is too early for one, are not said where something went wrong.
+/// Replaces a good word, or "too few", by "failing" if there are troubles.
 fn word_of(found: &Predictability, word: Word) -> Word {
     match word {
         Word::Steady | Word::Daily | Word::TooFew if !found.troubles.is_empty() => Word::Failing,
@@ -78,7 +78,7 @@ fn word_of(found: &Predictability, word: Word) -> Word {
     }
 }
 
-/// What went wrong, then the rest.
+/// Prepends the troubles to the text.
 fn told_first(found: &Predictability, text: String) -> String {
     if found.troubles.is_empty() { text } else { format!("{} {text}", found.troubles.join(" ")) }
 }
@@ -92,7 +92,7 @@ fn judged(found: &Predictability, took: &str) -> (Word, String) {
     let other = if main == Quantity::Rate { Quantity::P99Us } else { Quantity::Rate };
     let shape_of_main = shape(found, main);
     let is_daily = |shape: &Option<Shape>| shape.as_ref().is_some_and(|shape| shape.word == Word::Daily);
-    // If both follow the day, one says so for both.
+    // If both follow the day, one sentence is enough.
     let but = shape(found, other).filter(|but| but.word != Word::Daily || !is_daily(&shape_of_main));
     let but_text = but.as_ref().map_or_else(String::new, |but| format!(" But {}", but.text));
     let untroubled = |text: &'static str| if found.troubles.is_empty() { text } else { "Of what was measured" };
@@ -124,7 +124,7 @@ fn judged(found: &Predictability, took: &str) -> (Word, String) {
     }
 }
 
-/// The worst of the slowdowns, and how many there were besides.
+/// Describes the worst slowdown, and the number of others.
 fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
     let others = match others {
         0 => String::new(),
@@ -144,13 +144,13 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
     )
 }
 
-/// What a quantity did other than hold its level, in a clause that begins with its name.
+/// A quantity's deviation from a constant level, as a clause that begins with its name.
 struct Shape {
     word: Word,
     text: String,
 }
 
-/// What a quantity did that is worth a word; none if it held its level.
+/// The shape of a quantity that is worth reporting; `None` if it held its level.
 fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
     let figures = figures(found, of)?;
     let least = if of == Quantity::Rate { 0.0 } else { TAIL };
@@ -184,7 +184,7 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
     }
     let is_erratic = match of {
         Quantity::Rate => figures.variation.is_some_and(|variation| variation > ERRATIC),
-        // By where most rounds lie: a single stall says nothing of the others.
+        // By the range of most rounds: a single stall says nothing about the others.
         Quantity::P99Us => (figures.high / figures.low).ln() > 2.0 * 1.96 * ERRATIC_TAIL,
     };
     let text = || format!("{} differs from round to round without a pattern, {}.", of.name(), within(of, figures));
@@ -198,14 +198,14 @@ fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {
     }
 }
 
-/// Where most rounds lie: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms and 7.2ms`.
+/// The range of most rounds: `95 % of them within ±1.2 % of the median`, `95 % of them between 6ms and 7.2ms`.
 fn within(of: Quantity, figures: &SeriesFigures) -> String {
     let SeriesFigures { median, low, high, .. } = *figures;
     if of == Quantity::P99Us {
         let time = Nanos::from_micros_f64;
         return format!("95 % of them between {} and {}", time(low), time(high));
     }
-    // Of a median of 0 there is no share.
+    // A median of 0 has no relative range.
     if median <= 0.0 {
         return format!("95 % of them between {low:.0} and {high:.0} a second, and the median 0");
     }
@@ -237,7 +237,7 @@ fn sentence(change: &ChangePoint, resolution: Resolution) -> String {
     format!("{} {way} by {by} {when}", change.of.name())
 }
 
-/// Objectives that were missed, in a sentence of their own.
+/// A sentence for each missed objective.
 fn missed(found: &Predictability) -> String {
     let mut text = String::new();
     for result in found.objectives.iter().filter(|result| result.met == Some(false)) {
@@ -253,7 +253,7 @@ fn missed(found: &Predictability) -> String {
     text
 }
 
-/// A share in percent, never rounded up to all of it.
+/// Formats a fraction in percent, never rounded up to 100 %.
 fn share(value: f64) -> String {
     let percent = value * 100.0;
     let digits = [0, 1, 2, 3].into_iter().find(|digits| {

@@ -1,4 +1,4 @@
-//! `rigel advise`: what to set in a database, from a run of `rigel calibrate`. Prints, and applies nothing.
+//! `rigel advise`: advice on database settings, from a run of `rigel calibrate`. It prints and applies nothing.
 
 use super::output;
 use super::report::warn_if_cut;

@@ -57,7 +57,7 @@ enum Database {
 }
 
 impl Database {
-    /// Block, large read, engine.
+    /// Block size, size of large reads, and engine.
     fn manner(self) -> (u32, u32, &'static str) {
         match self {
             Self::Postgres => (8 << 10, 128 << 10, "psync"),
@@ -67,7 +67,7 @@ impl Database {
     }
 }
 
-/// Measures, and shows the answer.
+/// Measures, and shows the results.
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let mut job = if let Some(directory) = &args.measuring.resume {
         measuring::resume(directory, &args.measuring)?
@@ -82,11 +82,11 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
     let verbs = "`rigel report`, `advise` and `compare`";
-    if args.like_oracle && !args.measuring.json {
+    if args.like_oracle && !args.measuring.outcome.json {
         result(&report::calibration::oracle_row(&run, calibration));
         page::place(&run, &found, directory, verbs);
     } else {
-        page::show(&run, &found, directory, args.measuring.json, verbs);
+        page::show(&run, &found, directory, args.measuring.outcome.json, verbs);
     }
     measuring::refuse_incomplete(&run, stopped, directory)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
@@ -117,7 +117,7 @@ impl CalibrateArgs {
     }
 }
 
-/// The size of one I/O that `option` asks for, if it can be one.
+/// The size as that of an I/O, if it can be one; `option` is named in the refusal.
 pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error> {
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
     u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
@@ -128,7 +128,7 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
     })
 }
 
-/// A precision that nothing reaches, or that says nothing.
+/// Refuses a precision that cannot be reached, or that is meaningless.
 pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     if !(0.001..=0.5).contains(&precision.get()) {
         return Err(Error::usage(
@@ -139,7 +139,7 @@ pub(super) fn refuse_imprecise(precision: Ratio) -> Result<(), Error> {
     Ok(())
 }
 
-/// A measurement that is too short to have an interval.
+/// Refuses a measurement that is too short for an interval.
 pub(super) fn refuse_short(point_most: Nanos) -> Result<(), Error> {
     if point_most < Nanos::from_secs(1) {
         return Err(Error::usage(

@@ -1,7 +1,7 @@
 //! `rigel check`: what a target is, and whether a run on it would be trustworthy.
 //!
-//! Goes in: a [`Look`]. Comes out: a screen of text for people, or JSON for scripts, and the exit status. It looks at
-//! nothing itself.
+//! Input: a [`Look`]. Output: a screen of text, or JSON for scripts, and the exit status. Apart from `run`, nothing
+//! here examines the machine.
 
 use super::output;
 use super::target::is_url;
@@ -33,13 +33,13 @@ pub struct CheckArgs {
     json: bool,
 }
 
-/// Looks, prints what was seen, and answers with the exit status.
+/// Examines the targets, prints the findings, and returns the exit status.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     if let Some(url) = args.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
         return Err(is_url(&url));
     }
     let scratch = match &args.targets[..] {
-        // Of a directory, what a file in it would be.
+        // For a directory, examines a scratch file in it.
         [directory] if directory.is_dir() => {
             Some(Scratch::make(directory, Some(Bytes(64 * MIB)), false, &mut |_, _| true)?)
         }
@@ -71,23 +71,23 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     Ok(exit_status(&look))
 }
 
-/// Columns that the names of lines take.
+/// Width of line names.
 const NAME_WIDTH: usize = 12;
-/// Columns of a screen.
+/// Width of the screen.
 const SCREEN_WIDTH: usize = 100;
-/// Columns before the text of a finding.
+/// Indentation of a finding's text.
 const INDENT: usize = 8;
 
-/// The exit status: 0 if a run would be trustworthy, 3 if something was found that could mislead it.
+/// The exit status: 0 if a run would be trustworthy, 3 if a finding could mislead it.
 #[must_use]
 pub fn exit_status(look: &Look) -> u8 {
     if trustworthy(&look.findings) { 0 } else { 3 }
 }
 
-/// For scripts: the whole look, its verdict and what the devices did first.
+/// The JSON output: all facts, with the verdict and the load of the devices first.
 ///
 /// # Panics
-/// Never: a look has nothing that JSON cannot say.
+/// Never: everything in a look can be represented in JSON.
 #[must_use]
 pub fn render_json(look: &Look) -> String {
     #[derive(serde::Serialize)]
@@ -109,7 +109,8 @@ pub fn render_json(look: &Look) -> String {
     serde_json::to_string_pretty(&report).expect("plain data with names for keys")
 }
 
-/// For people: the target, the host, what is going on, the findings with their hints, and a verdict as the last line.
+/// The text output: the target, the host, the current load, the findings with their hints, and the verdict as the last
+/// line.
 #[must_use]
 pub fn render_text(look: &Look) -> String {
     let mut text = String::new();
@@ -155,7 +156,7 @@ fn finding_lines(text: &mut String, finding: &Finding) {
     }
 }
 
-/// Breaks a sentence into lines between words; a word that is too long for a line has one of its own.
+/// Wraps a sentence; a word that is too long has its own line.
 fn wrapped(sentence: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in sentence.split_whitespace() {
@@ -198,7 +199,7 @@ fn member_lines(look: &Look, member: &VolumeMember) -> Vec<(&'static str, String
     lines
 }
 
-/// `4 GiB, 0.17 of the memory`.
+/// `4 GiB, 0.2 times the memory`.
 fn against_memory(bytes: Bytes, memory: Bytes) -> String {
     if memory.0 == 0 {
         return bytes.to_string();
@@ -217,7 +218,7 @@ fn written(member: &VolumeMember) -> String {
     let Some(extents) = member.extents else { return "the filesystem does not tell".into() };
     let share = extents.written.0 as f64 / member.bytes.0.max(1) as f64 * 100.0;
     let pieces = if extents.count == 1 { "1 extent".into() } else { format!("{} extents", extents.count) };
-    // Rounded down: only what is wholly written is 100 %.
+    // Rounded down, so that only a completely written file shows 100 %.
     let mut text = format!("{:.1} %, in {pieces}", (share * 10.0).floor() / 10.0);
     if extents.holes.0 > 0 {
         let _ = write!(text, ", {} in holes", extents.holes);
@@ -282,7 +283,7 @@ fn host_lines(look: &Look) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// One sentence: what a run here would be worth.
+/// One sentence on how trustworthy a run would be.
 fn verdict(findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let (refusals, warnings) = (count(Severity::Refusal), count(Severity::Warning));

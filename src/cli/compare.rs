@@ -1,4 +1,4 @@
-//! `rigel compare`: runs side by side, each difference with its interval and whether it is one.
+//! `rigel compare`: runs side by side, with the interval of each difference and whether it is real.
 
 use super::{output, page, soak};
 use crate::analyse::{self, Comparison, Scope, SoakResult, Subject};
@@ -36,12 +36,12 @@ pub(super) struct CompareArgs {
     html: Option<PathBuf>,
 }
 
-/// A run that was read: of a soak, which may be of weeks, the rounds and no records.
+/// A run to compare. A soak may cover weeks, so only its rounds are read, not its records.
 struct Member {
     name: String,
     run: Run,
     soak: Option<SoakResult>,
-    /// Nobody is writing its journal.
+    /// True if no process is writing its journal.
     ended: bool,
 }
 
@@ -63,7 +63,7 @@ impl Member {
     }
 }
 
-/// Compares, and shows what came out.
+/// Compares, and shows the result.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_duplicates(&args.runs)?;
     let named = names(&args.runs).into_iter().zip(&args.runs);
@@ -87,7 +87,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     status(&subjects, &found)
 }
 
-/// The exit status: whether something is slower than was asked about.
+/// The exit status: 3 if a figure is slower than the limit allows.
 fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     let Some(slower) = &found.slower else { return Ok(0) };
     if !slower.certain.is_empty() {
@@ -99,7 +99,7 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
             "resume it by --resume, or measure again",
         ));
     }
-    // A step of a build that passes because nothing could be judged would pass for ever.
+    // Otherwise a build step that cannot judge anything would always pass.
     if found.verdicts.iter().any(|verdict| verdict.judged == 0) {
         return Err(Error::failed(
             "no headline figure has an interval in both runs, so nothing can be said to be slower",
@@ -109,7 +109,7 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// A run that has nothing in common with the baseline.
+/// Refuses a run that has nothing in common with the baseline.
 fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
     let other_work = found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
@@ -123,7 +123,7 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     Err(Error::usage(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), hint))
 }
 
-/// A soak has rounds of one load and no points: it is like no run at loads.
+/// Refuses to compare a soak, which has rounds and no points, with a run at loads.
 fn refuse_soak_among_loads(members: &[Member], subjects: &[Subject]) -> Result<(), Error> {
     let soak = members.iter().find(|member| member.soak.is_some());
     let is_at_loads =
@@ -137,7 +137,7 @@ fn refuse_soak_among_loads(members: &[Member], subjects: &[Subject]) -> Result<(
     ))
 }
 
-/// A run against itself shows nothing, and is hardly meant.
+/// Refuses a run that is given twice: compared with itself it shows nothing.
 fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     let place = |path: &Path| journal::file_of(path).canonicalize().ok();
     for (index, path) in paths.iter().enumerate() {
@@ -148,7 +148,7 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the runs are called: by their directories' names, and by what is before that where two have the same.
+/// Names of the runs: their directories' names, or the full path if two have the same name.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let directory = |path: &PathBuf| match path.file_name() {
         Some(name) if name == journal::FILE_NAME => path.parent().map_or_else(PathBuf::new, Path::to_path_buf),

@@ -1,4 +1,4 @@
-//! `rigel curve`: latency against throughput, at the loads that are asked for.
+//! `rigel curve`: latency against throughput, at the requested loads.
 
 use super::calibrate::{refuse_imprecise, refuse_short, size_of_io};
 use super::database;
@@ -93,13 +93,13 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let RunResult::Curve(curve) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    page::show(&run, &found, directory, args.measuring.json, "`rigel report`, `advise` and `compare`");
+    page::show(&run, &found, directory, args.measuring.outcome.json, "`rigel report`, `advise` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
 impl CurveArgs {
-    /// A curve of a database's sessions.
+    /// Begins a curve of database sessions.
     fn on_database(&self, urls: &[String]) -> Result<measuring::Job, Error> {
         let asked = [
             ("--mix", self.mix.is_some(), "--update"),

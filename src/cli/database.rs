@@ -1,4 +1,4 @@
-//! Databases on a command line: their URLs, and the password, which is never one of the arguments.
+//! Databases on a command line: their URLs, and the password, which is never an argument.
 
 use super::output::remark;
 use super::prompt;
@@ -20,7 +20,7 @@ pub(super) struct PasswordArgs {
     pub(super) password_file: Option<PathBuf>,
 }
 
-/// The URLs among targets, which must then all be URLs; none if there are none.
+/// The database URLs among the targets; `None` if there are none. Mixing them with other targets is an error.
 pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     let is_url = |target: &&OsString| target.to_str().is_some_and(Address::is_url);
     let Some(url) = targets.iter().find(is_url) else { return Ok(None) };
@@ -37,8 +37,8 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     Ok(Some(targets.iter().map(|target| target.to_string_lossy().into_owned()).collect()))
 }
 
-/// The access to the databases of these URLs. The password is looked for where libpq and the clients of `MySQL` do, and
-/// asked for on a terminal if a server wants one.
+/// Access to the databases with these URLs. The password is taken from where libpq and the clients of `MySQL` take it,
+/// or requested on a terminal if a server needs one.
 pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let environment = |name: &str| std::env::var(name).ok();
     let mut access = Access::parse(urls.iter().map(String::as_str), &environment)?;
@@ -46,8 +46,8 @@ pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Err
     asked_if_wanted(access)
 }
 
-/// The access to the databases that the journal of a run names. Whoever could write the journal may have named others
-/// than the run had: so they are shown before the first connection, and only a password that is given now is sent.
+/// Access to the databases in a run's journal. Whoever can write the journal may have replaced the URLs, so they are
+/// shown before the first connection, and only a password that is given now is sent.
 pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let mut access = Access::parse(urls.iter().map(String::as_str), &|name| std::env::var(name).ok())?;
     access.servers.iter().for_each(|server| remark(&format!("resuming on '{server}', which the journal names\n")));
@@ -61,7 +61,7 @@ pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Acces
     asked_if_wanted(access)
 }
 
-/// With the password that the terminal gives, if a server wants one and none is known.
+/// Requests the password on the terminal if a server needs one and none is known.
 fn asked_if_wanted(mut access: Access) -> Result<Access, Error> {
     if access.password.is_none() && std::io::stdin().is_terminal() && crate::engine::sql::wants_password(&access)? {
         access.password = Some(prompt::password(&access.servers[0])?);
@@ -77,7 +77,7 @@ fn password(access: &Access, args: &PasswordArgs) -> Result<Option<Secret>, Erro
     if let Some(path) = &args.password_file {
         return first_line(path).map(Some);
     }
-    // An empty one is none, as libpq has it.
+    // An empty password counts as none, as in libpq.
     if let Some(password) = std::env::var(variable(access)).ok().filter(|password| !password.is_empty()) {
         return Ok(Some(Secret::new(password)));
     }

@@ -1,4 +1,4 @@
-//! `rigel import`: what other tools measured, as a run for reports and comparisons.
+//! `rigel import`: other tools' figures as a run for reports and comparisons.
 
 use super::page;
 use super::results::Results;
@@ -13,7 +13,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read: what a tool leaves in weeks is far smaller.
+/// Maximum size of a file: a tool's output of weeks is far smaller.
 const BYTES_MAX: Bytes = Bytes(1 << 30);
 
 /// Reads other tools' results, for the same reports and comparisons: fio, Orion, iostat, csv
@@ -71,7 +71,7 @@ impl ValueEnum for Format {
     }
 }
 
-/// Reads the files, writes the run, and shows what is in it.
+/// Reads the files, writes the run, and shows its content.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     args.out.as_deref().map_or(Ok(()), refuse_occupied)?;
     let mut results = Results::begin(args.out.as_deref(), "import")?;
@@ -97,7 +97,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Refuses a directory that holds something. Unlike a run that measures, an import is not gone on with.
+/// Refuses a directory that is not empty. Unlike a measurement, an import cannot be resumed.
 fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     let is_occupied = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if !is_occupied {
@@ -109,7 +109,7 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     ))
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 fn read(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
         Error::usage(format!("cannot read '{}': {error}", path.display()), "name a file with a tool's results")
@@ -124,7 +124,7 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
     }
 }
 
-/// A column that was named and is of no csv was not heeded.
+/// Refuses column options if no file is CSV, because they would be ignored.
 fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Error> {
     if *columns == Columns::default() || found.iter().any(|one| one.tool == Format::Csv.name()) {
         return Ok(());
@@ -149,7 +149,7 @@ fn header(args: &ImportArgs, names: &[String], found: &[Imported]) -> Header {
         engine_about: String::new(),
         points: Vec::new(),
         invocation: Invocation::of(Request::Import(ImportRequest { files: names.to_vec() })),
-        // The machine that reads the files is not the one that was measured.
+        // The machine that reads the files is not the measured one.
         host: Host::default(),
         facts: TargetFacts { name: names.iter().map(title).collect::<Vec<_>>().join(", "), ..TargetFacts::default() },
         findings: Vec::new(),

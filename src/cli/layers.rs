@@ -1,12 +1,12 @@
 //! `rigel layers`: the same blocks by raw I/O and through a database, in one run: where does the I/O go?
 
 use super::measuring;
-use super::progress::{Progress, Way};
+use super::outcome::OutcomeArgs;
+use super::progress::Progress;
 use super::results::Results;
 use super::sql::{PAGE_CACHE, Private, PrivateArgs, ServerArgs};
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
-use crate::clock;
 use crate::engine::sql::{self, Access};
 use crate::model::{
     Coordinates, Dbms, Error, Finding, Invocation, Layer, LayersRequest, Layout, Loads, Nanos, Request, RunOptions,
@@ -58,29 +58,8 @@ pub(super) struct LayersArgs {
     single: bool,
     #[command(flatten)]
     server: ServerArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Results")]
     outcome: OutcomeArgs,
-}
-
-/// Where the results go.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Results")]
-struct OutcomeArgs {
-    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
-    #[arg(long)]
-    json: bool,
-    /// Hides progress; results, warnings and errors are still shown
-    #[arg(long)]
-    no_progress: bool,
-    /// Shows the run on a live screen
-    #[arg(long, conflicts_with = "no_progress")]
-    live: bool,
-    /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
 }
 
 /// Measures, and shows the table.
@@ -93,7 +72,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let private = PrivateArgs { on: Some(args.directory.clone()), server: args.server.clone() };
     let tables = request.work.tables;
     let most = request.sessions.iter().copied().max().unwrap_or(1);
-    let way = Way::of(args.outcome.no_progress, args.outcome.live);
+    let way = args.outcome.progress();
     let mut private = Private::make(&private, tables, most, None, way, &stop)?;
     // After this the files hold all that was loaded, so that their pages can be dropped.
     let files = sql::files(&private.access, tables)?;
@@ -105,7 +84,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     let mut job = Job {
         directory: &args.directory,
         results,
-        seed: args.outcome.seed.unwrap_or_else(clock::fresh_seed),
+        seed: args.outcome.seed(),
         access: private.access.clone(),
         findings: private.findings.clone(),
         files,

@@ -4,15 +4,18 @@
 pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
+use super::outcome::OutcomeArgs;
 use super::output::remark;
-use super::progress::{Progress, Way};
+use super::progress::Progress;
 use super::results::Results;
 use super::target::{self, Given};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
-use crate::model::{Bytes, Error, Finding, Invocation, Layout, Point, Request, RunOptions, SqlTarget, Target};
+use crate::model::{
+    Bytes, Coordinates, Error, Finding, Invocation, Layout, Point, Request, RunOptions, SqlTarget, Target,
+};
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
@@ -38,7 +41,6 @@ pub(super) fn engines() -> PossibleValuesParser {
 
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
 pub(super) struct MeasuringArgs {
     /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
@@ -61,37 +63,28 @@ pub(super) struct MeasuringArgs {
     /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(super) destroy: Vec<PathBuf>,
-    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) outcome: OutcomeArgs,
     /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = RESUMED)]
     pub(super) resume: Option<PathBuf>,
     /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) workers: Option<u32>,
-    /// Hides progress; results, warnings and errors are still shown
-    #[arg(long)]
-    pub(super) no_progress: bool,
-    /// Shows the run on a live screen
-    #[arg(long, conflicts_with = "no_progress")]
-    pub(super) live: bool,
-    /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
     #[command(flatten)]
     pub(super) password: PasswordArgs,
 }
 
-/// A run that is to be made, or to be gone on with.
+/// A run to be made, or to be resumed.
 pub(super) struct Job {
-    invocation: Invocation,
-    target: Target,
-    engine: EngineChoice,
-    command: Vec<String>,
+    /// What was asked for.
+    pub(super) invocation: Invocation,
+    /// What is measured.
+    pub(super) target: Target,
+    /// By which engine.
+    pub(super) engine: EngineChoice,
+    /// The command line, without the program.
+    pub(super) command: Vec<String>,
     /// Where its journal is.
     pub(super) results: Results,
     /// How a database is reached.
@@ -102,6 +95,40 @@ pub(super) struct Job {
     resumed: Option<(Journal, Run)>,
 }
 
+impl Job {
+    /// A new run of `invocation`.
+    pub(super) fn new(
+        invocation: Invocation,
+        target: Target,
+        engine: EngineChoice,
+        command: Vec<String>,
+        results: Results,
+    ) -> Self {
+        Self { invocation, target, engine, command, results, access: None, findings: Vec::new(), resumed: None }
+    }
+
+    /// Points that are still to be measured, as far as that is known before it is measured.
+    pub(super) fn points_expected(&self) -> usize {
+        let expected = self.invocation.request.points_expected(0);
+        match (&self.invocation.request, &self.resumed) {
+            (Request::Orion(_), Some((_, run))) => expected - run.complete().len().min(expected),
+            _ => expected,
+        }
+    }
+
+    /// Makes the directory of a new run. Where another run of this minute has the name of Orion's files, a number
+    /// follows the minute.
+    fn claim(&mut self) -> Result<(), Error> {
+        self.results.claim()?;
+        if let Some(files) = &mut self.invocation.files {
+            let suffix = self.results.suffix();
+            files.stamp.push_str(&suffix);
+            files.prefix.as_mut_os_string().push(&suffix);
+        }
+        Ok(())
+    }
+}
+
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
 /// `engine` is the one to take where none is asked for.
 pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Result<Job, Error> {
@@ -110,7 +137,7 @@ pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Res
 
 /// Refuses a directory for results that cannot be used, before anything is made.
 pub(super) fn refuse_unusable(args: &MeasuringArgs) -> Result<(), Error> {
-    args.out.as_deref().map_or(Ok(()), journal::refuse_unusable)
+    args.outcome.out.as_deref().map_or(Ok(()), journal::refuse_unusable)
 }
 
 /// The same on a database. `private_in` is the directory of a server that was made for this run.
@@ -129,19 +156,19 @@ pub(super) fn begin_sql(
 }
 
 fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target) -> Result<Job, Error> {
-    let results = Results::begin(args.out.as_deref(), request.verb())?;
+    let results = Results::begin(args.outcome.out.as_deref(), request.verb())?;
     let options = RunOptions {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
-        seed: args.seed.unwrap_or_else(clock::fresh_seed),
+        seed: args.outcome.seed(),
         directory: std::env::current_dir().unwrap_or_default(),
     };
     let engine =
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let invocation = Invocation { request, options, files: None };
-    Ok(Job { invocation, target, engine, command, results, access: None, findings: Vec::new(), resumed: None })
+    Ok(Job::new(invocation, target, engine, command, results))
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -158,14 +185,17 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
 /// A run that was cut short: all that it was is in its journal.
 pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
     let (journal, run) = reopen(directory)?;
+    if let Request::Orion(_) = run.header.request() {
+        return Err(Error::usage("this run was made by rigel orion", "resume it by the verb that began it"));
+    }
     job_again(directory, args, journal, run)
 }
 
 /// The job of the run whose journal this is.
-fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run) -> Result<Job, Error> {
+pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run) -> Result<Job, Error> {
     let header = run.header.clone();
     let mut invocation = header.invocation;
-    if let Request::Orion(_) | Request::Layers(_) | Request::Import(_) = invocation.request {
+    if let Request::Layers(_) | Request::Import(_) = invocation.request {
         return Err(Error::usage(
             format!("this run was made by rigel {}", invocation.request.command()),
             "resume it by the verb that began it",
@@ -173,7 +203,11 @@ fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run)
     }
     // Leave to destroy is given anew: much may have changed since.
     invocation.options.destroy.clone_from(&args.destroy);
-    let target = target_again(&run.header, &begun_in(&invocation.options.directory));
+    let begun_in = begun_in(&invocation.options.directory);
+    if let Some(files) = &mut invocation.files {
+        files.prefix = begun_in.join(&files.prefix);
+    }
+    let target = target_again(&run.header, &begun_in);
     let access = match &target {
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
             return Err(Error::usage("the server of this run was its own, and is gone with it", "begin another run"));
@@ -204,14 +238,14 @@ pub(super) fn reopen(directory: &Path) -> Result<(Journal, Run), Error> {
 
 /// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
 /// can stay as they were typed.
-pub(super) fn begun_in(directory: &Path) -> PathBuf {
+fn begun_in(directory: &Path) -> PathBuf {
     let here = std::env::current_dir().is_ok_and(|here| here == directory);
     if here { PathBuf::new() } else { directory.to_path_buf() }
 }
 
 /// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
 /// target itself; one that was not is made anew, as large as it was.
-pub(super) fn target_again(header: &Header, begun_in: &Path) -> Target {
+fn target_again(header: &Header, begun_in: &Path) -> Target {
     match header.target.clone() {
         Target::Paths { members, layout } => {
             Target::Paths { members: members.iter().map(|path| begun_in.join(path)).collect(), layout }
@@ -247,23 +281,52 @@ pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<()
     }
 }
 
-/// Measures what is still to be measured, into the journal. Answers the run as the journal has it, and whether it was
+/// What a verb says of its own while a run is measured.
+pub(super) trait Announce {
+    /// Everything is ready, and the journal is made.
+    fn ready(&self, job: &Job, aside: &dyn Fn(&dyn Fn()));
+
+    /// A point begins.
+    fn point(&self, coordinates: Coordinates, aside: &dyn Fn(&dyn Fn()));
+}
+
+/// Says nothing.
+struct Quiet;
+
+impl Announce for Quiet {
+    fn ready(&self, _: &Job, _: &dyn Fn(&dyn Fn())) {}
+
+    fn point(&self, _: Coordinates, _: &dyn Fn(&dyn Fn())) {}
+}
+
+/// Measures what is still to be measured, into the journal. Returns the run as the journal has it, and whether it was
 /// stopped.
 pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool), Error> {
+    measure_announced(job, &args.outcome, &Quiet)
+}
+
+/// The same, with what a verb says of its own.
+pub(super) fn measure_announced(
+    job: &mut Job,
+    outcome: &OutcomeArgs,
+    announce: &dyn Announce,
+) -> Result<(Run, bool), Error> {
     let stop = stop_flag()?;
-    let search = job.invocation.request.clone();
-    let expected = search.points_expected(0);
-    let title = format!("{} {}", search.verb(), job.target);
-    let way = Way::of(args.no_progress, args.live);
-    let progress = RefCell::new(Progress::new(&title, expected, search.point_seconds(), way));
+    let request = job.invocation.request.clone();
+    let expected = job.points_expected();
+    let title = format!("{} {}", request.verb(), job.target);
+    let progress = RefCell::new(Progress::new(&title, expected, request.point_seconds(), outcome.progress()));
+    let aside = |say: &dyn Fn()| progress.borrow().aside(say);
     let mut listen = |event: Event| {
-        let mut progress = progress.borrow_mut();
-        if let Event::Begin { .. } = event {
-            progress.expect(|done| search.points_expected(done));
+        if let Event::Begin { point } = &event {
+            if !matches!(request, Request::Orion(_)) {
+                progress.borrow_mut().expect(|done| request.points_expected(done));
+            }
+            announce.point(point.coordinates, &aside);
         }
-        progress.hear(&event);
+        progress.borrow_mut().hear(&event);
     };
-    let measured = prepare_and_measure(job, &stop, &mut listen);
+    let measured = prepare_and_measure(job, &stop, &|job| announce.ready(job, &aside), &mut listen);
     progress.borrow().finish();
     let directory = job.results.directory();
     if let Err(error) = measured {
@@ -276,19 +339,36 @@ pub(super) fn measure(job: &mut Job, args: &MeasuringArgs) -> Result<(Run, bool)
     Ok((journal::read(directory)?, stop.load(Ordering::Relaxed)))
 }
 
-fn prepare_and_measure(job: &mut Job, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
+fn prepare_and_measure(
+    job: &mut Job,
+    stop: &AtomicBool,
+    is_ready: &dyn Fn(&Job),
+    listen: &mut Listen,
+) -> Result<(), Error> {
     let mut bench = ready(job, stop, listen)?;
     bench.findings.append(&mut job.findings);
-    let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
-    let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
+    let is_matrix = matches!(job.invocation.request, Request::Orion(_));
+    let (mut journal, done): (_, Vec<PointRecord>) = if let Some((journal, run)) = job.resumed.take() {
         refuse_another_target(&run.header, &bench)?;
         (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
     } else {
-        // Which points there are is found out while measuring; every record says what was asked of it.
-        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.invocation);
-        job.results.claim()?;
+        job.claim()?;
+        // Which points a search has is found out while measuring; every record says what was asked of it.
+        let points = if is_matrix { bench.points.clone() } else { Vec::new() };
+        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.invocation);
         (Journal::create(job.results.directory(), &header)?, Vec::new())
     };
+    is_ready(job);
+    let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
+    if is_matrix {
+        let is_left = |point: &&Point| done.iter().all(|record| record.coordinates != point.coordinates);
+        let mut left = bench.points.iter().filter(is_left);
+        let mut next = |_: &[PointRecord]| {
+            let point = left.next()?.clone();
+            Some(Next { warming: search.warming(point.coordinates, 0, seed), point })
+        };
+        return bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop);
+    }
     let usable = bench.facts.usable.0;
     let mut asked = None;
     let mut summaries: Vec<PointSummary> = Vec::new();
@@ -324,7 +404,7 @@ fn ready(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Err
         seed: options.seed,
         sql,
     };
-    Bench::prepare(&asked, |volume| request.extremes(volume.usable, options.seed), stop, listen)
+    Bench::prepare(&asked, |volume| request.prepared(volume, options.seed), stop, listen)
 }
 
 /// The first line of a run's journal: `points` are planned on this bench, and `invocation` is what was asked for.

@@ -1,7 +1,7 @@
-//! The command line: one file a verb.
+//! The command line: one file per verb.
 //!
-//! Goes in: arguments. Comes out: an exit status, and all that is printed: what programs read goes to stdout, the rest
-//! to stderr. This room measures nothing, and no other room prints.
+//! Input: arguments. Output: an exit status, and everything that is printed. Output for programs goes to stdout, the
+//! rest to stderr. This module measures nothing, and no other module prints.
 
 mod advise;
 mod calibrate;
@@ -16,6 +16,7 @@ mod live;
 mod measuring;
 mod orion;
 pub mod orion_args;
+pub mod outcome;
 mod output;
 mod page;
 mod pages;
@@ -68,17 +69,17 @@ enum Verb {
     Completions(pages::CompletionsArgs),
 }
 
-/// The whole command line, for help, completions and manual pages. Orion's verb is defined, and parsed, in a file of
-/// its own, because its options have a single dash.
+/// The whole command line, for help, completions and manual pages. Orion's verb is defined and parsed in its own file,
+/// because its options have a single dash.
 fn command() -> clap::Command {
     let orion = orion_args::command().name("orion").no_binary_name(false);
     let mut command = Cli::command().subcommand(orion);
-    // Verbs that measure come first.
+    // Verbs that measure are listed first.
     command = command.mut_subcommand("orion", |verb| verb.display_order(0));
     command
 }
 
-/// Runs the program with `arguments`, the first of which is its name. Answers its exit status.
+/// Runs the program with `arguments`, the first of which is its name; returns the exit status.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let called = arguments.first().map(Path::new).and_then(Path::file_name);
@@ -99,8 +100,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     })
 }
 
-/// Refuses arguments that hold a password, or may: before anything can repeat them, keep them in a journal or hand
-/// them on.
+/// Refuses arguments that contain, or may contain, a password, before anything can repeat them, store them in a
+/// journal or pass them on.
 fn refuse_passwords(arguments: &[OsString]) -> Result<(), Error> {
     for argument in arguments.iter().map(|argument| argument.to_string_lossy()) {
         let value = argument.split_once('=').filter(|_| argument.starts_with('-'));
@@ -137,7 +138,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
                 output::noted(error.print());
                 Ok(0)
             }
-            // No verb at all: the help says which there are.
+            // Without a verb, the help lists the verbs.
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 let _ = error.print();
                 Ok(2)
@@ -147,7 +148,7 @@ fn other_verb(arguments: Vec<OsString>) -> Result<u8, Error> {
     }
 }
 
-/// What the parser said of a bad request, in the form that all our refusals have.
+/// A parser error in the form of our own refusals.
 fn refusal(said: &str) -> Error {
     let mut paragraphs = said.trim().split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let what = paragraphs.next().unwrap_or_default();

@@ -1,34 +1,28 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
-use super::measuring::{begun_in, header, refuse_another_target, refuse_failed, reopen, stop_flag, target_again};
+use super::measuring::{self, Announce, Job, MeasuringArgs, refuse_failed, reopen};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
 use super::page;
-use super::progress::{Progress, Way};
 use super::results::Results;
 use super::target::check_members;
 use crate::clock;
 use crate::files;
-use crate::model::{Error, Invocation, OrionFiles, OrionRequest, Request, RunOptions, Target};
+use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request, RunOptions};
 use crate::plan::lun;
-use crate::plan::orion::VolumeShape;
-use crate::record::journal::{self, EngineChoice, Journal, Run};
+use crate::record::journal::{self, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
 use crate::report::table::Detail;
 use crate::report::{self, data};
-use crate::run::{Bench, BenchRequest, Event, Next};
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What was asked of Orion: the parts of its invocation.
 struct OrionRun {
     request: OrionRequest,
-    options: RunOptions,
     files: OrionFiles,
 }
 
@@ -39,51 +33,17 @@ impl OrionRun {
     /// Another verb made the run.
     fn of(run: &Run) -> Result<Self, Error> {
         match run.header.invocation.clone() {
-            Invocation { request: Request::Orion(request), options, files: Some(files) } => {
-                Ok(Self { request, options, files })
-            }
-            other => Err(Error::usage(
-                format!("this run was not made by orion, but by {}", other.request.command()),
-                "use a report that its verb has",
-            )),
-        }
-    }
-
-    fn invocation(&self) -> Invocation {
-        Invocation {
-            request: Request::Orion(self.request.clone()),
-            options: self.options.clone(),
-            files: Some(self.files.clone()),
+            Invocation { request: Request::Orion(request), files: Some(files), .. } => Ok(Self { request, files }),
+            other => Err(made_by(&other.request)),
         }
     }
 }
 
-/// A run that is to be made, or to be gone on with.
-struct Job {
-    asked: OrionRun,
-    target: Target,
-    engine: EngineChoice,
-    command: Vec<String>,
-    /// Where its journal is.
-    results: Results,
-    /// The run so far, and its journal.
-    resumed: Option<(Journal, Run)>,
-}
-
-impl Job {
-    /// Makes the directory of a new run. Where another run of this minute has the name of the files, a number follows
-    /// the minute.
-    fn claim(&mut self) -> Result<(), Error> {
-        self.results.claim()?;
-        let suffix = self.results.suffix();
-        self.asked.files.stamp.push_str(&suffix);
-        self.asked.files.prefix.as_mut_os_string().push(&suffix);
-        Ok(())
-    }
-
-    fn names(&self) -> Names<'_> {
-        names(&self.asked, &self.command, env!("CARGO_PKG_VERSION"))
-    }
+fn made_by(request: &Request) -> Error {
+    Error::usage(
+        format!("this run was not made by orion, but by {}", request.command()),
+        "use a report that its verb has",
+    )
 }
 
 /// Runs the verb with its own arguments.
@@ -96,11 +56,54 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         Parsed::Measure(args) => args,
     };
     args.remarks().iter().for_each(|text| remark(&format!("{text}\n")));
-    let job = match &args.resume {
+    let mut job = match &args.resume {
         Some(directory) => resume(directory, &args.destroy)?,
         None => begin(&args, arguments)?,
     };
-    measure(job, &args)
+    let announcer = Announcer { args: &args, request: request_of(&job)?.clone(), cells: job.points_expected() };
+    let stopped = if announcer.cells > 0 {
+        measuring::measure_announced(&mut job, &args.outcome, &announcer)?.1
+    } else {
+        announcer.ready(&job, &|say| say());
+        false
+    };
+    conclude(&job, &args, stopped)
+}
+
+/// Orion's banner, how long it will take, and which point begins.
+struct Announcer<'a> {
+    args: &'a OrionArgs,
+    request: OrionRequest,
+    cells: usize,
+}
+
+impl Announce for Announcer<'_> {
+    fn ready(&self, job: &Job, aside: &dyn Fn(&dyn Fn())) {
+        let Some(files) = &job.invocation.files else { return };
+        let names = names(&self.request, files, &job.command, env!("CARGO_PKG_VERSION"));
+        // How long it takes is said once it is sure that it will be done.
+        aside(&|| {
+            if !self.args.outcome.json {
+                result(&classic::banner(&self.request, &names));
+            }
+            if !self.args.outcome.no_progress {
+                remark(&classic::estimate_line(&self.request, self.cells));
+            }
+        });
+    }
+
+    fn point(&self, coordinates: Coordinates, aside: &dyn Fn(&dyn Fn())) {
+        if self.request.verbose && !self.args.outcome.json {
+            aside(&|| result(&classic::verbose_lines(&self.request, coordinates)));
+        }
+    }
+}
+
+fn request_of(job: &Job) -> Result<&OrionRequest, Error> {
+    match &job.invocation.request {
+        Request::Orion(request) => Ok(request),
+        other => Err(made_by(other)),
+    }
 }
 
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
@@ -110,7 +113,7 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
     request.overrides().iter().for_each(|text| remark(&format!("{text}\n")));
     let stamp = clock::file_stamp();
     let prefix = PathBuf::from(format!("{}_{stamp}", request.testname));
-    let (prefix, results) = match &args.out {
+    let (prefix, results) = match &args.outcome.out {
         None => {
             refuse_unusable(&prefix)?;
             let results = Results::numbered(&prefix.display().to_string())?;
@@ -122,117 +125,23 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
         workers: args.workers.unwrap_or(1) as usize,
-        seed: args.seed.unwrap_or_else(clock::fresh_seed),
+        seed: args.outcome.seed(),
         directory: std::env::current_dir().unwrap_or_default(),
     };
     let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let asked = OrionRun { request, options, files: OrionFiles { stamp, prefix } };
-    Ok(Job { asked, target, engine: args.engine_choice(), command, results, resumed: None })
+    let files = Some(OrionFiles { stamp, prefix });
+    let invocation = Invocation { request: Request::Orion(request), options, files };
+    Ok(Job::new(invocation, target, args.engine_choice(), command, results))
 }
 
-/// A run that was cut short: all that it was is in its journal.
-fn resume(directory: &Path, destroy: &Vec<PathBuf>) -> Result<Job, Error> {
+/// A run that was cut short, from its journal.
+fn resume(directory: &Path, destroy: &[PathBuf]) -> Result<Job, Error> {
     let (journal, run) = reopen(directory)?;
-    let header = run.header.clone();
-    let mut asked = OrionRun::of(&run)?;
-    let begun_in = begun_in(&asked.options.directory);
-    asked.files.prefix = begun_in.join(&asked.files.prefix);
-    refuse_unsafe(&asked.files.prefix)?;
-    // Leave to destroy is given anew: much may have changed since.
-    asked.options.destroy.clone_from(destroy);
-    let target = target_again(&run.header, &begun_in);
-    Ok(Job {
-        asked,
-        target,
-        engine: header.engine,
-        command: header.command,
-        results: Results::existing(directory),
-        resumed: Some((journal, run)),
-    })
-}
-
-fn measure(mut job: Job, args: &OrionArgs) -> Result<u8, Error> {
-    let stop = stop_flag()?;
-    let request = job.asked.request.clone();
-    let silent = args.no_progress;
-    let cells = request.cells().len() - job.resumed.as_ref().map_or(0, |(_, run)| run.complete().len());
-    let title = format!("orion {}", job.target);
-    let way = Way::of(silent, args.live);
-    let progress = RefCell::new(Progress::new(&title, cells, request.point_seconds(), way));
-    // What it will take is said once it is sure that it will be done.
-    let begin = |names: &Names| {
-        progress.borrow().aside(|| {
-            if !args.json {
-                result(&classic::banner(&request, names));
-            }
-            if !silent {
-                remark(&classic::estimate_line(&request, cells));
-            }
-        });
-    };
-    let mut listen = |event: Event| {
-        if let Event::Begin { point } = event
-            && request.verbose
-            && !args.json
-        {
-            progress.borrow().aside(|| result(&classic::verbose_lines(&request, point.coordinates)));
-        }
-        progress.borrow_mut().hear(&event);
-    };
-    if cells > 0 {
-        let measured = prepare_and_measure(&mut job, &request, &stop, &begin, &mut listen);
-        progress.borrow().finish();
-        measured?;
-    } else {
-        begin(&job.names());
-    }
-    conclude(&job, args, stop.load(Ordering::Relaxed))
-}
-
-/// Measures what is still to be measured, into the journal.
-fn prepare_and_measure(
-    job: &mut Job,
-    request: &OrionRequest,
-    stop: &AtomicBool,
-    begin: &dyn Fn(&Names),
-    listen: &mut dyn FnMut(Event),
-) -> Result<(), Error> {
-    let options = &job.asked.options;
-    let points = |volume: VolumeShape| request.points(volume, options.seed);
-    let bench = Bench::prepare(
-        &BenchRequest {
-            sql: None,
-            target: &job.target,
-            engine: &job.engine,
-            grain: request.grain(),
-            largest: request.largest_io(),
-            writes: request.write > 0,
-            destroy: &options.destroy,
-            allow_holes: options.allow_holes,
-            workers: options.workers,
-            seed: options.seed,
-        },
-        points,
-        stop,
-        listen,
-    )?;
-    let (mut journal, done) = if let Some((journal, run)) = job.resumed.take() {
-        refuse_another_target(&run.header, &bench)?;
-        (journal, run.complete())
-    } else {
-        job.claim()?;
-        let points = bench.points.clone();
-        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.asked.invocation());
-        (Journal::create(job.results.directory(), &header)?, Vec::new())
-    };
-    begin(&job.names());
-    let seed = job.asked.options.seed;
-    let mut left = bench.points.iter().filter(|point| !done.contains(&point.coordinates));
-    let mut next = |_: &[PointRecord]| {
-        let point = left.next()?.clone();
-        Some(Next { warming: request.warming(point.coordinates, seed), point })
-    };
-    bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop)
+    OrionRun::of(&run)?;
+    let again = MeasuringArgs { destroy: destroy.to_vec(), ..MeasuringArgs::default() };
+    let job = measuring::job_again(directory, &again, journal, run)?;
+    job.invocation.files.iter().try_for_each(|files| refuse_unsafe(&files.prefix))?;
+    Ok(job)
 }
 
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
@@ -240,14 +149,16 @@ fn prepare_and_measure(
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     let run = journal::read(job.results.directory())?;
     let points = run.latest();
+    let asked = OrionRun::of(&run)?;
+    let prefix = job.invocation.files.as_ref().map_or(&asked.files.prefix, |files| &files.prefix);
     let found = report::result(&run);
-    if args.json {
+    if args.outcome.json {
         output::json(&data::json(&run, &found));
     } else {
-        result(&format!("\n{}", classic::result_block(&job.asked.request, &points)));
+        result(&format!("\n{}", classic::result_block(&asked.request, &points)));
     }
     remark(&format!("\n{}", report::text(&run, &found, Detail::Usual)));
-    let files = write_files(&run, &job.asked.files.prefix)?;
+    let files = write_files(&run, prefix)?;
     let mut text = "\nOrion's files:\n".to_string();
     for path in &files {
         let _ = writeln!(text, "  {}", path.display());
@@ -284,7 +195,7 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
 /// Writes Orion's six files with names that begin with `prefix`.
 fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
     let asked = OrionRun::of(run)?;
-    let names = names(&asked, &run.header.command, &run.header.version);
+    let names = names(&asked.request, &asked.files, &run.header.command, &run.header.version);
     let members: Vec<classic::Member> =
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
     let mut written = Vec::new();
@@ -325,15 +236,15 @@ pub(super) fn summary_again(run: &Run) -> Result<String, Error> {
         run.header.facts.members.iter().map(|member| (member.path.as_path(), member.bytes.0)).collect();
     Ok(classic::summary(
         &asked.request,
-        &names(&asked, &run.header.command, &run.header.version),
+        &names(&asked.request, &asked.files, &run.header.command, &run.header.version),
         &members,
         &run.latest(),
     ))
 }
 
 /// `version` is that of the program that measures, whichever one makes a report of it later.
-fn names<'a>(asked: &'a OrionRun, command: &'a [String], version: &'a str) -> Names<'a> {
-    Names { testname: &asked.request.testname, stamp: &asked.files.stamp, version, arguments: command }
+fn names<'a>(request: &'a OrionRequest, files: &'a OrionFiles, command: &'a [String], version: &'a str) -> Names<'a> {
+    Names { testname: &request.testname, stamp: &files.stamp, version, arguments: command }
 }
 
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {

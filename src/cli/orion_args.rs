@@ -1,11 +1,11 @@
-//! The command line of `orion`: Orion's own options, in its single-dash form, and Rigel's beside them.
+//! The command line of `orion`: Orion's own options with a single dash, and Rigel's additional options.
 //!
-//! Goes in: the arguments after the program's name or the verb. Comes out: [`Parsed`], and from it by
-//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names option and value, and
-//! what would be valid.
-//! Opens nothing, prints nothing.
+//! Input: the arguments after the program's name or the verb. Output: [`Parsed`], and from it by
+//! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names the option, its value and
+//! the valid values. Opens nothing, prints nothing.
 
 use super::measuring::engines;
+use super::outcome::OutcomeArgs;
 use super::target::Given;
 use crate::engine;
 use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
@@ -138,27 +138,15 @@ pub struct OrionArgs {
     /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
-    /// Directory for all that is written [default: Orion's files here, the journal in a .rigel directory beside them]
-    #[arg(long, value_name = "DIR", help_heading = RIGELS)]
-    pub out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
-    #[arg(long, help_heading = RIGELS)]
-    pub json: bool,
+    #[expect(missing_docs, reason = "clap would show it instead of the options")]
+    #[command(flatten, next_help_heading = RIGELS)]
+    pub outcome: OutcomeArgs,
     /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", help_heading = RIGELS)]
     pub resume: Option<PathBuf>,
     /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Hides progress; results, warnings and errors are still shown
-    #[arg(long, help_heading = RIGELS)]
-    pub no_progress: bool,
-    /// Shows the run on a live screen
-    #[arg(long, help_heading = RIGELS, conflicts_with = "no_progress")]
-    pub live: bool,
-    /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N", help_heading = RIGELS)]
-    pub seed: Option<u64>,
 
     /// Which of Orion's options were given, without dashes; the others have their defaults
     #[arg(skip)]
@@ -168,8 +156,7 @@ pub struct OrionArgs {
 const ORIONS: &str = "Orion's options";
 const RIGELS: &str = "Rigel's options";
 
-/// Orion's options, as it spells them, and what is valid after each. Tests hold this table against the definition
-/// above.
+/// Orion's options in its spelling, with the valid values of each. Tests compare this table with the definition above.
 const ORION_OPTIONS: [(&str, &str); 19] = [
     ("run", "one of oltp, dss, simple, normal, advanced"),
     ("testname", "a name, with a path before it if need be"),
@@ -192,7 +179,7 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
     ("help", ""),
 ];
 
-/// Rigel's options that take a value, and what is valid after each; `valid_values` has the engines.
+/// Rigel's options with a value, and the valid values of each; `valid_values` has those of `--engine`.
 const RIGEL_VALUES: [(&str, &str); 7] = [
     ("target", "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:"),
     ("scratch-size", "a size such as 512MiB or 4GiB"),
@@ -203,12 +190,12 @@ const RIGEL_VALUES: [(&str, &str); 7] = [
     ("seed", "a whole number"),
 ];
 
-/// How the targets form one volume, as `-simulate` has it; the stripe comes by `-stripe`.
+/// How the targets form one volume, as in `-simulate`; the stripe is given by `-stripe`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulate {
     /// One after the other.
     Concat,
-    /// In turns.
+    /// In turn, a stripe each.
     Raid0,
 }
 
@@ -216,7 +203,7 @@ fn kb(bytes: u32) -> u32 {
     bytes / 1024
 }
 
-/// A parser of the words that `name` gives to `all`, in any case.
+/// A parser for the names of `all`, ignoring case.
 fn words<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     name: fn(T) -> &'static str,
@@ -254,28 +241,31 @@ fn size_kb() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=i64::from(SIZE_KB_MAX))
 }
 
-/// The definition of the command line, in double dashes; for help, completions and manual pages.
+/// The definition of the command line with double dashes, for help, completions and manual pages.
 #[must_use]
 pub fn command() -> clap::Command {
-    // A number below zero is a bad value, which names its option, and not an unknown option.
+    // A negative number is an invalid value, reported with its option, and not an unknown option.
     let negative =
         |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
-    OrionArgs::command().mut_args(negative)
+    // Orion's own files have a place of their own.
+    let out = "Directory for everything written [default: Orion's files here, the journal in a .rigel directory beside \
+               them]";
+    OrionArgs::command().mut_args(negative).mut_arg("out", |arg| arg.help(out))
 }
 
-/// What the arguments ask for.
+/// What the arguments request.
 #[derive(Debug, Clone)]
 pub enum Parsed {
     /// A measurement.
     Measure(Box<OrionArgs>),
-    /// This text, printed: the help, or the version.
+    /// A text to print: the help, or the version.
     Help(String),
 }
 
-/// Reads the arguments, without the program's name or the verb.
+/// Parses the arguments, without the program's name or the verb.
 ///
 /// # Errors
-/// An argument that is unknown, has no value or a bad one, or contradicts another.
+/// An argument is unknown, has no value or an invalid one, or contradicts another.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     if let [only] = &typed[..]
@@ -303,12 +293,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Er
     Ok(Parsed::Measure(Box::new(args)))
 }
 
-/// True for an option of Orion's, in its own spelling and without dashes.
+/// True for one of Orion's options, in its own spelling and without dashes.
 fn is_orions(name: &str) -> bool {
     ORION_OPTIONS.iter().any(|(option, _)| *option == name)
 }
 
-/// The arguments with Orion's options in the double-dash form that the parser knows; nothing else is changed.
+/// Converts Orion's options to the double-dash form of the parser; everything else is unchanged.
 fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
     let mut normal = Vec::with_capacity(typed.len());
     for argument in typed {
@@ -337,8 +327,8 @@ fn double_dash(typed: &[OsString]) -> Result<Vec<OsString>, Error> {
     Ok(normal)
 }
 
-/// The text with Orion's options in Orion's form: `--run` becomes `-run`. At the beginning of a line a space takes
-/// the place of the lost dash, so that columns stay in line.
+/// Converts Orion's options in a text to Orion's form: `--run` becomes `-run`. At the start of a line a space replaces
+/// the removed dash, so that columns stay aligned.
 fn single_dash(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -363,20 +353,20 @@ fn single_dash(text: &str) -> String {
     out
 }
 
-/// A manual page with Orion's options in Orion's form. In roff a dash is `\\-`.
+/// A manual page with Orion's options in Orion's form. In roff, a dash is `\\-`.
 pub(super) fn single_dash_roff(page: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(page).replace("\\-", "-");
     single_dash(&text).replace('-', "\\-").into_bytes()
 }
 
-/// What the parser found wrong, as a refusal that names the option, the value and what would be valid.
+/// A parser error as a refusal that names the option, its value and the valid values.
 fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => texts.first().cloned(),
         _ => None,
     };
-    // "--run <LEVEL>" is the option and the name of its value.
+    // The text is "--run <LEVEL>": the option and its value's name.
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let long = argument.split(' ').next().unwrap_or_default();
     let option = single_dash(long);
@@ -412,7 +402,7 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
     }
 }
 
-/// An argument that the parser does not know, in the form in which it was typed.
+/// A refusal of an argument that the parser does not know, in the form in which it was typed.
 fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error {
     let single = long.strip_prefix('-').unwrap_or(long);
     let has = |form: &str| {
@@ -431,7 +421,7 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
     Error::usage(format!("unknown option '{form}'"), hint)
 }
 
-/// What is valid after the option `name`.
+/// The valid values of the option `name`.
 fn valid_values(name: &str) -> String {
     if name == "engine" {
         return format!("one of {}", engine::names().collect::<Vec<_>>().join(", "));
@@ -441,7 +431,7 @@ fn valid_values(name: &str) -> String {
 }
 
 impl OrionArgs {
-    /// Refuses what contradicts itself before anything is known of the targets.
+    /// Refuses contradictions that can be found without the targets.
     fn check(&self) -> Result<(), Error> {
         let Some(directory) = &self.resume else { return Ok(()) };
         let fixed = self.given.iter().find(|option| *option != "verbose").map(|option| format!("-{option}"));
@@ -453,8 +443,8 @@ impl OrionArgs {
             ("--buffered", self.buffered),
             ("--allow-holes", self.allow_holes),
             ("--workers", self.workers.is_some()),
-            ("--out", self.out.is_some()),
-            ("--seed", self.seed.is_some()),
+            ("--out", self.outcome.out.is_some()),
+            ("--seed", self.outcome.seed.is_some()),
         ];
         let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
         match fixed.or(rigels) {
@@ -466,11 +456,11 @@ impl OrionArgs {
         }
     }
 
-    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given;
-    /// `is_directory` tells what a path is.
+    /// The request and its target. `lun` reads the LUN file, and is called only if no target was given; `is_directory`
+    /// checks a path.
     ///
     /// # Errors
-    /// A request or a target that makes no sense, and whatever `lun` fails with.
+    /// The request or the target is invalid, or `lun` failed.
     pub fn resolve(
         &self,
         lun: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
@@ -507,7 +497,7 @@ impl OrionArgs {
     /// The request alone, for `targets` files or devices.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// The request is invalid.
     pub fn request(&self, targets: u32) -> Result<OrionRequest, Error> {
         let run = self.run.ok_or_else(|| Error::usage("-run is missing", format!("give {}", valid_values("run"))))?;
         let mut request = OrionRequest {
@@ -536,13 +526,13 @@ impl OrionArgs {
         Ok(request)
     }
 
-    /// The engine asked for.
+    /// The requested engine.
     #[must_use]
     pub fn engine_choice(&self) -> EngineChoice {
         EngineChoice { name: self.engine.clone(), buffered: self.buffered }
     }
 
-    /// A sentence for each option that Orion knows and that means nothing here.
+    /// A sentence for each given option that has no effect here.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let remarks = [
@@ -564,7 +554,7 @@ impl OrionArgs {
     }
 }
 
-/// The size of so many KB; sizes on the command line are checked to fit.
+/// Converts KB to bytes; sizes on the command line are checked to fit.
 fn bytes_of(kb: u32) -> u32 {
     kb.saturating_mul(1024)
 }

@@ -1,28 +1,28 @@
-//! Printing: results to stdout, everything else to stderr. A reader that went away is no reason to fail; results that
-//! could not be printed for any other reason are.
+//! Printing: results to stdout, everything else to stderr. A closed pipe is not an error; any other failure to print
+//! results is.
 //!
-//! What goes to people is spelled out where it could drive their terminal: file names, a server's errors and the texts
-//! of a journal may hold anything.
+//! Text for people is escaped where it could control their terminal: file names, a server's errors and the texts of a
+//! journal may contain anything.
 
 use crate::model::{Error, escaped, escaped_json};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
-/// Why results could not be printed, from the first time on. Kept until the end: a run that cannot show what it found
-/// is written to its directory all the same.
+/// The first reason why results could not be printed. Reported at the end: a run that cannot show its results is still
+/// written to its directory.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// A result for people, who may send it to programs.
+/// Prints a result as text; it may be piped to programs.
 pub(super) fn result(text: &str) {
     raw(&escaped(text));
 }
 
-/// A result in JSON.
+/// Prints a result in JSON.
 pub(super) fn json(document: &str) {
     raw(&escaped_json(document));
 }
 
-/// A result whose own form takes care of what is in it, such as csv and HTML.
+/// Prints a result whose format does its own escaping, such as CSV and HTML.
 pub(super) fn raw(text: &str) {
     let mut out = io::stdout().lock();
     noted(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
@@ -37,7 +37,7 @@ pub(super) fn noted(printed: io::Result<()>) {
     }
 }
 
-/// How the program ends whose verb ended so: results that nobody got are no success.
+/// The final outcome of the program: a failure if results could not be printed.
 pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
     match (outcome, LOST.get()) {
         (Ok(_), Some(why)) => Err(Error::failed(
@@ -48,12 +48,12 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
     }
 }
 
-/// What people read, whole lines.
+/// Prints complete lines for people.
 pub(super) fn remark(text: &str) {
     let _ = io::stderr().lock().write_all(escaped(text).as_bytes());
 }
 
-/// Why it was not done, and what to do about it.
+/// Prints an error and its hint.
 pub(super) fn complain(error: &Error) {
     remark(&format!("rigel: {error}\n"));
 }

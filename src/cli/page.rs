@@ -1,4 +1,4 @@
-//! The page of a run as a file: beside its journal after every run, or where it is asked for.
+//! The page of a run as a file: next to its journal after every run, or where the user wants it.
 
 use super::output::{self, raw, remark};
 use crate::analyse::RunResult;
@@ -11,18 +11,18 @@ use crate::report::{self, data};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a page is called in the directory of its run.
+/// File name of a page in its run's directory.
 const FILE_NAME: &str = "report.html";
 
-/// What every page begins with.
+/// The first bytes of every page.
 const OPENING: &[u8] = b"<!doctype html>";
 
-/// Writes the page of a run that was just made beside its journal, and says where. A run is no less whole without it.
+/// Writes the page of a new run next to its journal, and prints its path. A failure does not make the run fail.
 pub(super) fn beside(run: &Run, result: &RunResult, directory: &Path) {
     put(&html::of(run, result), directory);
 }
 
-/// Shows a run that has just ended: its report on stdout, then where its record is, for these verbs, and its page.
+/// Shows a completed run: the report on stdout, then the location of its record, for these verbs, and its page.
 pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, verbs: &str) {
     if json {
         output::json(&data::json(run, result));
@@ -32,13 +32,13 @@ pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, 
     place(run, result, directory, verbs);
 }
 
-/// Says where the record of a run is, and makes its page.
+/// Prints the location of a run's record, and writes its page.
 pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str) {
     remark(&format!("\nthe whole record, for {verbs}:\n  {}\n", directory.display()));
     beside(run, result, directory);
 }
 
-/// The same of a page that is made already.
+/// Writes a page that is made already, and prints its path.
 pub(super) fn put(page: &Page, directory: &Path) {
     let path = directory.join(FILE_NAME);
     match files::replace(&path, html::render(page).as_bytes()) {
@@ -51,7 +51,7 @@ pub(super) fn put(page: &Page, directory: &Path) {
     }
 }
 
-/// `rigel report RUN --html [FILE]`: the page of the run in `place`, its directory or its journal.
+/// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its journal.
 pub(super) fn again(page: &Page, place: &Path, file: Option<&Path>) -> Result<(), Error> {
     let directory = if place.is_dir() { Some(place) } else { place.parent() };
     let path = file.map_or_else(|| directory.unwrap_or(Path::new("")).join(FILE_NAME), PathBuf::from);
@@ -76,7 +76,7 @@ pub(super) fn write(page: &Page, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to write over anything but a page: a journal cannot be made again, nor can what a device holds.
+/// Refuses to overwrite anything but a page: a journal or the data of a device cannot be restored.
 fn refuse_other(path: &Path) -> Result<(), Error> {
     let mut begins = [0; OPENING.len()];
     let mut is_page = || {

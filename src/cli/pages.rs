@@ -1,4 +1,4 @@
-//! Manual pages and shell completions, from the definition that also makes the help.
+//! Manual pages and shell completions, from the same definition as the help.
 
 use super::{orion_args, output};
 use crate::files::Directory;
@@ -21,7 +21,7 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Writes a page for the program and one for each verb.
+/// Writes a page for the program, and one for each verb.
 pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> {
     let failed = |error: std::io::Error| {
         Error::failed(
@@ -33,7 +33,7 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
     let mut pages = vec![("rigel".to_string(), command.clone())];
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
         let name = format!("rigel-{}", verb.get_name());
-        // The page's title is the name of the verb's command, which must live as long as the program.
+        // The page's title is the name of the verb's command, which must have a static lifetime.
         let title: &'static str = name.clone().leak();
         pages.push((name, verb.clone().name(title)));
     }

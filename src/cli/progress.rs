@@ -1,4 +1,4 @@
-//! How a run stands: one line that is redrawn on a terminal, plain lines where there is none, or the live view.
+//! Progress of a run: one line that is redrawn on a terminal, plain lines without a terminal, or the live view.
 
 use super::live::{Unit, View};
 use super::output;
@@ -13,22 +13,22 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How often a scratch file's filling is told where there is no terminal.
+/// Interval between progress lines while a scratch file is filled, without a terminal.
 const FILL_EVERY: Nanos = Nanos::from_secs(10);
 
-/// In which way it is told.
+/// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Not at all.
+    /// No progress output.
     Silent,
-    /// By lines.
+    /// Lines.
     Lines,
-    /// By a screen of its own.
+    /// The live screen.
     Live,
 }
 
 impl Way {
-    /// As the options `--no-progress` and `--live` say.
+    /// The form according to the options `--no-progress` and `--live`.
     pub(super) fn of(no_progress: bool, live: bool) -> Self {
         match (no_progress, live) {
             (true, _) => Self::Silent,
@@ -38,16 +38,16 @@ impl Way {
     }
 }
 
-/// Tells how a run stands.
+/// Shows the progress of a run.
 pub(super) struct Progress {
     clock: Clock,
-    /// None where nothing is to be told.
+    /// `None` if nothing is shown.
     line: Option<Line>,
     points: usize,
     number: usize,
-    /// What a point takes, as planned.
+    /// Planned time of a point.
     seconds_planned: f64,
-    /// Points begin when their time has come, however long the ones before them took.
+    /// True if points begin on a timetable, however long the previous ones took.
     on_timetable: bool,
     began: Nanos,
     told: Nanos,
@@ -62,7 +62,7 @@ enum Line {
 }
 
 impl Progress {
-    /// For `points` points of about `seconds` each. `title` is what the live view shows on top: verb and target.
+    /// Progress of `points` points of about `seconds` each. `title` is the top line of the live view: verb and target.
     pub(super) fn new(title: &str, points: usize, seconds: f64, way: Way) -> Self {
         let lines = || {
             if !std::io::stderr().is_terminal() {
@@ -97,7 +97,7 @@ impl Progress {
         }
     }
 
-    /// A scratch file is being filled, or tables are: `what` says it.
+    /// Shows that `what` is in progress: filling a scratch file, or tables.
     pub(super) fn fill(&mut self, what: &str, done: Bytes, of: Bytes) {
         let now = self.clock.now();
         let spent = now.since(self.began).as_secs_f64();
@@ -114,7 +114,7 @@ impl Progress {
         }
     }
 
-    /// Something without a measure is being done.
+    /// Shows that something without a measurable size is in progress.
     pub(super) fn say(&mut self, what: &str) {
         match &self.line {
             Some(Line::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
@@ -124,7 +124,7 @@ impl Progress {
         }
     }
 
-    /// Tells an event of a run in its way. A point that begins is the next one, or the round that its number says.
+    /// Shows an event of a run. A point that begins is the next one, or the round with its number.
     pub(super) fn hear(&mut self, event: &Event) {
         match event {
             Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
@@ -139,7 +139,7 @@ impl Progress {
         }
     }
 
-    /// A point begins.
+    /// Shows that a point begins.
     fn begin(&mut self) {
         if self.number == 0 {
             self.began = self.clock.now();
@@ -155,20 +155,20 @@ impl Progress {
         }
     }
 
-    /// There are so many points in all: a plan may find that out on the way.
+    /// Sets the number of points; a plan may only know it during the run.
     pub(super) fn expect(&mut self, points: impl FnOnce(usize) -> usize) {
         self.points = points(self.number);
     }
 
-    /// This round of a soak begins, from 1.
+    /// Shows that this round of a soak begins, counted from 1.
     fn begin_number(&mut self, number: usize) {
-        // Where rounds are on a timetable it is known what they take.
+        // On a timetable, the time of a round is known.
         self.on_timetable = true;
         self.number = number - 1;
         self.begin();
     }
 
-    /// The next round of a soak is due in so long.
+    /// Shows the time until the next round of a soak.
     fn waiting(&mut self, left: Nanos) {
         let (ended, points) = (self.number, self.points);
         match &self.line {
@@ -182,7 +182,7 @@ impl Progress {
         }
     }
 
-    /// A point is running.
+    /// Shows a running point.
     fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
         if let Some(Line::Live(view)) = &self.line {
             let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
@@ -198,7 +198,7 @@ impl Progress {
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
         let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
         let span = live.elapsed.since(then).as_secs_f64();
-        // What matters most comes first: a narrow terminal cuts the line off.
+        // The most important part comes first, because a narrow terminal truncates the line.
         let left = seconds(self.seconds_left(self.number.saturating_sub(1), live.elapsed));
         let mut text = format!("point {}/{}, {left} left: {}", self.number, self.points, point.coordinates);
         if live.measuring_since.is_none() {
@@ -216,7 +216,7 @@ impl Progress {
                 let unit = stream.map_or(Unit::Iops, |stream| Unit::of(false, stream.length));
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before) / done);
-                // One figure, so that two classes fit a line of 80 columns: the one that people go by at this size.
+                // Only one rate per class, so that two classes fit in 80 columns: the one that is usual for this size.
                 let _ = if let Unit::Bytes(length) = unit {
                     write!(text, " | {name} {:.0} MiB/s {mean}", rate * f64::from(length) / MIB as f64)
                 } else {
@@ -227,7 +227,7 @@ impl Progress {
         bar.set_message(escaped(&text).into_owned());
     }
 
-    /// A point is in the journal.
+    /// Shows that a point is in the journal.
     fn end(&mut self, record: &PointRecord) {
         if let Some(Line::Live(view)) = &self.line {
             let summary = summarise(record);
@@ -245,7 +245,7 @@ impl Progress {
         }
     }
 
-    /// Prints something else by `print`, out of the way of the line that is redrawn.
+    /// Runs `print` without disturbing the line that is redrawn.
     pub(super) fn aside(&self, print: impl FnOnce()) {
         match &self.line {
             Some(Line::Terminal(bar)) => bar.suspend(print),
@@ -254,7 +254,7 @@ impl Progress {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the output.
     pub(super) fn finish(&self) {
         match &self.line {
             Some(Line::Terminal(bar)) => bar.finish_and_clear(),
@@ -263,8 +263,8 @@ impl Progress {
         }
     }
 
-    /// Seconds until the last point ends, when `ended` have, and the one after has run for `elapsed`: as long as those
-    /// before it took, or as planned.
+    /// Seconds until the last point ends, if `ended` points have ended and the current one has run for `elapsed`.
+    /// Based on the time of the previous points, or on the planned time.
     fn seconds_left(&self, ended: usize, elapsed: Nanos) -> f64 {
         let spent = self.clock.now().since(self.began).as_secs_f64();
         let each = if ended > 0 && !self.on_timetable {
@@ -276,7 +276,7 @@ impl Progress {
     }
 }
 
-/// Why a point broke, and how many of its operations failed of what.
+/// Says why a point broke, and how many of its operations failed, by cause.
 fn went_wrong(record: &PointRecord) -> String {
     let mut text = match &record.end {
         End::Broken(why) => format!("; broke: {why}"),
@@ -288,7 +288,7 @@ fn went_wrong(record: &PointRecord) -> String {
     text
 }
 
-/// What the classes of a point showed, in a few words.
+/// The figures of a point's classes, in short.
 fn told(summary: &PointSummary) -> String {
     let class = |class: &crate::analyse::ClassSummary| {
         let latency = class.latency.map_or_else(String::new, |latency| {
@@ -300,12 +300,12 @@ fn told(summary: &PointSummary) -> String {
     summary.classes.iter().map(class).collect::<Vec<_>>().join(";")
 }
 
-/// Bytes to the whole MiB, so that a line that is redrawn does not jump.
+/// Rounds to whole MiB, so that a redrawn line does not jump.
 fn whole(bytes: Bytes) -> String {
     format!("{} MiB", bytes.0 / MIB)
 }
 
-/// Whole seconds; minutes, hours and days where there are many.
+/// Whole seconds; minutes, hours or days for longer times.
 fn seconds(seconds: f64) -> String {
     match seconds {
         days if days >= 2.0 * 86_400.0 => format!("{:.1} days", days / 86_400.0),

@@ -1,7 +1,7 @@
-//! A question at the terminal whose answer is not shown.
+//! A prompt on the terminal that does not echo the answer.
 //!
-//! Goes in: what is asked for. Comes out: the line that was typed. However it ends, short of SIGKILL, the terminal
-//! shows again what is typed: signals that end or stop the program are heeded here and not by their default.
+//! Input: what to ask for. Output: the typed line. However it ends, except by SIGKILL, the echo is restored: signals
+//! that end or stop the program are handled here instead of by their default action.
 
 use super::measuring::stop_flag;
 use super::output::remark;
@@ -15,10 +15,11 @@ use std::io::{self, BufRead, Stdin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How long a signal that came just before waiting may go unheeded, in nanoseconds; others wake the wait.
+/// Poll interval in nanoseconds: the maximum delay for a signal that came just before the wait; other signals
+/// interrupt it.
 const GLANCE: i64 = 100_000_000;
 
-/// The terminal while it does not show what is typed.
+/// The terminal while echo is off.
 struct Silent<'a> {
     input: &'a Stdin,
     before: Termios,
@@ -41,10 +42,10 @@ impl Drop for Silent<'_> {
     }
 }
 
-/// Asks for the password of `address`. Ctrl-C, SIGTERM and SIGHUP end the question, Ctrl-Z interrupts it.
+/// Prompts for the password of `address`. Ctrl-C, SIGTERM and SIGHUP end the prompt, Ctrl-Z suspends it.
 ///
 /// # Errors
-/// There is no terminal to ask at, or the question was ended by a signal.
+/// There is no terminal, or a signal ended the prompt.
 pub(super) fn password(address: &Address) -> Result<Secret, Error> {
     let failed = |error: io::Error| {
         Error::failed(format!("the password cannot be asked for: {error}"), "put it in a file named by --password-file")
@@ -84,7 +85,7 @@ fn waited(input: &Stdin, signals: &[&AtomicBool]) -> io::Result<bool> {
     }
 }
 
-/// Ctrl-Z is heeded by the question while this value lives, and stops the program as ever afterwards.
+/// Handles Ctrl-Z during the prompt; when this value is dropped, Ctrl-Z stops the program as usual.
 struct Suspend {
     wanted: Arc<AtomicBool>,
     by_default: Arc<AtomicBool>,

@@ -1,18 +1,18 @@
-//! The loads of `curve` as they are typed: `1..64`, `1k..30k/500`, `10%..120%`, `1,2,5,9`; a mix; a stream beside.
+//! Parses the loads of `curve`: `1..64`, `1k..30k/500`, `10%..120%`, `1,2,5,9`; a mix; a second stream.
 //!
-//! Goes in: the text of one option. Comes out: values of a plan, or a refusal that names the option, the text and the
-//! hint. Opens nothing.
+//! Input: the text of one option. Output: values of a plan, or a refusal that names the option, its text and a hint.
+//! Opens nothing.
 
 use super::calibrate::size_of_io;
 use crate::model::{Background, Bytes, Error, Loads, MIB, Mix, Ratio};
 
-/// Most points that one curve may have.
+/// Maximum number of points of a curve.
 const POINTS_MAX: f64 = 200.0;
 
-/// Steps between the ends of a range of rates, about.
+/// Approximate number of steps between the ends of a range of rates.
 const STEPS: f64 = 11.0;
 
-/// What numbers of an option mean.
+/// The meaning of the numbers of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Depth,
@@ -34,7 +34,7 @@ impl Unit {
     }
 }
 
-/// One option, as typed.
+/// An option as typed.
 #[derive(Clone, Copy)]
 struct Given<'a> {
     option: &'a str,
@@ -49,10 +49,10 @@ const DEPTHS_USAGE: &str = "write it as 1..64, which doubles, 8..64/8, a list su
 const RATES_USAGE: &str =
     "write it as 1k..30k, 1k..30k/500, a list such as 500,1k,2k, one rate, or as shares of the maximum: 10%..120%";
 
-/// The loads of `--depth` or `--sessions`, as `option` says: a range doubles unless it has a step.
+/// The loads of `--depth` or `--sessions`, whichever `option` names: a range doubles unless it has a step.
 ///
 /// # Errors
-/// The text is no such thing.
+/// The text is invalid.
 pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
     let given = Given { option, text, usage: DEPTHS_USAGE };
     let (values, _) = given.values(|number| Some((plain(number)?, Unit::Depth)))?;
@@ -60,10 +60,10 @@ pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
     Ok(Loads::Depths(values.into_iter().map(|value| value as u32).collect()))
 }
 
-/// The loads of `--rate`: operations a second, or percent of the maximum.
+/// The loads of `--rate`: operations per second, or percent of the maximum.
 ///
 /// # Errors
-/// The text is neither, or both.
+/// The text is neither, or mixes both.
 pub fn rates(text: &str) -> Result<Loads, Error> {
     let given = Given { option: "--rate", text, usage: RATES_USAGE };
     let (values, unit) = given.values(|number| match number.strip_suffix('%') {
@@ -77,24 +77,24 @@ pub fn rates(text: &str) -> Result<Loads, Error> {
     })
 }
 
-/// Digits and a point, and nothing else.
+/// Parses digits and a point, and nothing else.
 fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
 }
 
-/// `1500`, `1.5k`, `2M`: here k is 1000.
+/// Parses `1500`, `1.5k`, `2M`; here k is 1000.
 fn rate(text: &str) -> Option<f64> {
     let text = text.trim();
     let scaled = [('k', 1e3), ('K', 1e3), ('M', 1e6)];
     let found = scaled.iter().find_map(|(suffix, scale)| Some((text.strip_suffix(*suffix)?, scale)));
     let (number, scale) = found.unwrap_or((text, &1.0));
-    // A thousandth of a thousand is one, whatever binary fractions make of it.
+    // Removes binary rounding: a thousandth of a thousand is one.
     plain(number).map(|value| tidy(value * scale))
 }
 
-/// Without what binary fractions add.
+/// Removes the rounding errors of binary fractions.
 fn tidy(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -125,7 +125,7 @@ impl Given<'_> {
         Ok((values, unit))
     }
 
-    /// One load, or several.
+    /// Parses a list of one or several loads.
     fn list(self, read: impl Fn(&str) -> Result<(f64, Unit), Error>) -> Result<(Vec<f64>, Unit), Error> {
         let read: Vec<(f64, Unit)> = self.text.split(',').map(read).collect::<Result<_, _>>()?;
         self.refuse_many(read.len() as f64)?;
@@ -163,7 +163,7 @@ impl Given<'_> {
         Err(Error::usage(what, "take larger steps, as in 1..64/8 or 1k..30k/5k"))
     }
 
-    /// From `first` to `last`, both included.
+    /// The loads from `first` to `last`, both included.
     fn range(self, first: f64, last: f64, step: Option<f64>, unit: Unit) -> Result<Vec<f64>, Error> {
         if first > last {
             let turned = format!("{}..{}", unit.print(last), unit.print(first));
@@ -190,7 +190,7 @@ impl Given<'_> {
     }
 }
 
-/// A round step that cuts `span` into about [`STEPS`] parts.
+/// A round step that divides `span` into about [`STEPS`] parts.
 fn round_step(span: f64, unit: Unit) -> f64 {
     let wanted = span / STEPS;
     if wanted <= 0.0 {
@@ -203,7 +203,7 @@ fn round_step(span: f64, unit: Unit) -> f64 {
     if unit == Unit::Percent { step } else { step.round().max(1.0) }
 }
 
-/// `read=70,write=30`; `log` in place of `write` for writes that are over when they are durable.
+/// Parses `read=70,write=30`; `log` instead of `write` for writes that complete when they are durable.
 ///
 /// # Errors
 /// A kind is unknown or given twice, writes are of two kinds, or the shares do not sum to 100 %.
@@ -237,10 +237,10 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
     Ok(Mix { writes: ratio.expect("a share of what sums to 100"), durable: log > 0.0 })
 }
 
-/// `large:2`, or `large:2@512k`: a closed loop of random reads of 1 MiB, or of that size.
+/// Parses `large:2`, or `large:2@512k`: a closed loop of random reads of 1 MiB, or of that size.
 ///
 /// # Errors
-/// The text is no such thing.
+/// The text is invalid.
 pub fn background(text: &str) -> Result<Background, Error> {
     const USAGE: &str = "write it as large:2, or large:2@512k for another size than 1MiB";
     let wrong = |why: &str| Error::usage(format!("--background {text}: {why}"), USAGE);

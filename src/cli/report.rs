@@ -1,4 +1,4 @@
-//! `rigel report`: any report of a run, made again from its journal alone.
+//! `rigel report`: any report of a run, made from its journal alone.
 
 use super::{orion, output, page, soak};
 use crate::analyse::RunResult;
@@ -88,7 +88,7 @@ impl ReportArgs {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// A soak's journal is read round by round: it may be of weeks.
+    /// Reports a soak. Its journal is read round by round, because it may cover weeks.
     fn of_soak(&self) -> Result<u8, Error> {
         let format = self.format();
         if self.emit_fio.is_some() || self.orion_files.is_some() || matches!(format, Format::Orion | Format::Awr) {

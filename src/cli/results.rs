@@ -1,8 +1,8 @@
-//! Where the results of a run go: the directory that was named by `--out`, or one with a name of its own.
+//! The directory of a run's results: the one given by `--out`, or a new one.
 //!
-//! A name of ours is made of the verb and the minute. Where that is taken, by a run of the same minute for one, a
-//! number follows it. The name is only settled when the directory is made, so that two runs that begin at the same
-//! moment never meet.
+//! The name of a new directory consists of the verb and the minute. If it exists, for example from a run in the same
+//! minute, a number is appended. The name is final only when the directory is created, so that two runs that begin at
+//! the same moment never share one.
 
 use crate::clock;
 use crate::model::Error;
@@ -10,21 +10,21 @@ use crate::record::journal;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The directory for the results of a run.
+/// The directory of a run's results.
 #[derive(Debug, Clone)]
 pub(super) struct Results {
     directory: PathBuf,
-    /// The name without its number, if the name is ours to choose.
+    /// The name without its number, if we choose the name.
     stem: Option<String>,
-    /// As the name says it: the first has none.
+    /// Number in the name; the first name has none.
     number: u32,
 }
 
 impl Results {
-    /// The directory that was named, or a new one in the current directory. Nothing is made yet.
+    /// The directory given by the user, or a new one in the current directory. Nothing is created yet.
     ///
     /// # Errors
-    /// It is no empty directory, or could not be written.
+    /// It is not an empty directory, or is not writable.
     pub(super) fn begin(out: Option<&Path>, verb: &str) -> Result<Self, Error> {
         match out {
             Some(directory) => Self::named(directory),
@@ -32,7 +32,7 @@ impl Results {
         }
     }
 
-    /// The directory that was named.
+    /// The directory given by the user.
     ///
     /// # Errors
     /// As [`Results::begin`].
@@ -41,27 +41,27 @@ impl Results {
         Ok(Self::existing(directory))
     }
 
-    /// `STEM.rigel`, or where that is taken `STEM-2.rigel` and so on.
+    /// `STEM.rigel`, or if it exists `STEM-2.rigel` and so on.
     ///
     /// # Errors
     /// As [`Results::begin`].
     pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
         let mut results = Self { directory: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
         results.advance();
-        // Another run may make a directory of this name meanwhile, and write to it: this one then takes the next.
+        // Another run may create a directory of this name in the meantime; `claim` then uses the next number.
         journal::refuse_unwritable(&results.directory)?;
         Ok(results)
     }
 
-    /// The directory of a run that is gone on with.
+    /// The directory of a resumed run.
     pub(super) fn existing(directory: &Path) -> Self {
         Self { directory: directory.to_path_buf(), stem: None, number: 1 }
     }
 
-    /// Makes the directory if its name is ours to choose: under the next number if somebody took the name meanwhile.
+    /// Creates the directory if we choose its name, with the next number if it exists by now.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub(super) fn claim(&mut self) -> Result<(), Error> {
         if self.stem.is_none() {
             return Ok(());
@@ -84,12 +84,12 @@ impl Results {
         &self.directory
     }
 
-    /// What follows the name to tell it from others: nothing, or `-2` and so on.
+    /// The suffix that makes the name unique: empty, or `-2` and so on.
     pub(super) fn suffix(&self) -> String {
         suffix(self.number)
     }
 
-    /// The next number whose name is free. Orion's files stand beside the directory and have the same name.
+    /// Advances to the next free name. Orion's files are next to the directory and use the same name.
     fn advance(&mut self) {
         let Some(stem) = &self.stem else { return };
         let is_taken = |name: &str| {
@@ -121,7 +121,7 @@ mod tests {
         std::fs::create_dir(&place).unwrap();
         let stem = place.join("orion_20261122_0103").display().to_string();
         let begun = || Results::numbered(&stem).unwrap();
-        // Two begin before either has made its directory.
+        // Two runs begin before either has created its directory.
         let (mut one, mut other) = (begun(), begun());
         one.claim().unwrap();
         other.claim().unwrap();
@@ -131,7 +131,7 @@ mod tests {
         let directories = [&one, &other, &third].map(|results| results.directory().to_path_buf());
         assert_eq!(directories, ["", "-2", "-3"].map(|suffix| PathBuf::from(format!("{stem}{suffix}.rigel"))));
         assert!(directories.iter().all(|directory| directory.is_dir()));
-        // Orion's files of another run have the name as well.
+        // Orion's files of another run use the name too.
         std::fs::write(format!("{stem}-4_summary.txt"), "").unwrap();
         assert_eq!(begun().suffix(), "-5");
         std::fs::remove_dir_all(&place).unwrap();

@@ -21,13 +21,13 @@ use clap::Args;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time between rounds of fixed work, where none is asked for.
+/// Default time between rounds of fixed work.
 const EVERY_WORK: Nanos = Nanos::from_secs(15 * 60);
 
-/// The same of rounds that follow on each other; a soak of days has longer ones.
+/// Default time between consecutive rounds: up to two days, and longer.
 const EVERY_STEADY: [Nanos; 2] = [Nanos::from_secs(60), Nanos::from_secs(300)];
 
-/// Longer than this a soak is of days.
+/// Duration above which a soak uses the longer rounds.
 const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 
 /// Repeats one round for hours to weeks, and reports how predictable the storage is
@@ -100,7 +100,7 @@ struct LoadArgs {
     pattern: String,
 }
 
-/// Measures, and tells how predictable it was.
+/// Measures, and reports how predictable the storage was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     if args.measuring.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::usage(
@@ -118,18 +118,18 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
         Some(directory) => {
             let Some(resumed) = rounds::resume(directory, &args.measuring, &mut ended)? else {
                 remark("nothing of this soak is left to measure\n\n");
-                return report_on(directory, args.measuring.json, None);
+                return report_on(directory, args.measuring.outcome.json, None);
             };
             resumed
         }
         None => (args.begin()?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
-    report_on(job.results.directory(), args.measuring.json, Some(stopped))
+    report_on(job.results.directory(), args.measuring.outcome.json, Some(stopped))
 }
 
-/// Shows the report, and answers the exit status. `stopped` says whether what was measured now was ended before it was
-/// through; none if nothing was.
+/// Shows the report, and returns the exit status. `stopped` is true if this call ended before all rounds were
+/// measured; `None` if it measured nothing.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
     if json {
@@ -149,14 +149,14 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     if missed {
         return Ok(3);
     }
-    // Who is told again and again to go on, such as a service manager, must be told once that there is nothing left.
+    // If this call measured nothing, exit with 0, so that a service manager stops restarting us.
     if stopped.is_some() {
         refuse_incomplete(&found.found)?;
     }
     Ok(0)
 }
 
-/// Refuses a soak in which rounds are missing, broke, or had operations that failed.
+/// Refuses a soak with missing or broken rounds or failed operations.
 fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
     let RoundCounts { broken, missing, ahead, failed_operations, .. } = found.rounds;
     let told = [
@@ -171,21 +171,21 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
     if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report tells which, and how")) }
 }
 
-/// What is served to Prometheus.
+/// The metrics served to Prometheus.
 struct Metrics {
     exposed: Arc<Mutex<Option<Exposed>>>,
-    /// It answers as long as it is there.
+    /// The server runs until it is dropped.
     _server: Server,
 }
 
 impl Metrics {
-    /// Listens, and says where.
+    /// Starts listening, and prints the address.
     fn serve(address: Address) -> Result<Self, Error> {
         let exposed = Arc::new(Mutex::new(None::<Exposed>));
         let shared = Arc::clone(&exposed);
         let server = Server::start(address, move |accept| {
             let mut exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nothing is known before the target was looked at.
+            // Nothing is known before the target was examined.
             let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
             exposed.as_mut().map_or_else(nothing, |exposed| exposed.answer(accept))
         })?;
@@ -196,7 +196,7 @@ impl Metrics {
         Ok(Self { exposed, _server: server })
     }
 
-    /// Adds a round of the soak with this header. Without one it is known from now on what is measured.
+    /// Adds a round of the soak with this header. Without a record, only the header becomes known.
     fn add(&self, header: &Header, record: Option<&PointRecord>) {
         let mut exposed = self.exposed.lock().unwrap_or_else(PoisonError::into_inner);
         if exposed.is_none() {
@@ -209,7 +209,7 @@ impl Metrics {
     }
 }
 
-/// What does not change in the soak with this header; none if the run is no soak.
+/// Constant facts about the soak with this header; `None` if the run is not a soak.
 fn about(header: &Header) -> Option<About> {
     let request = request(header)?;
     Some(About {
@@ -223,7 +223,7 @@ fn about(header: &Header) -> Option<About> {
     })
 }
 
-/// What a soak was asked for; none if the run is no soak.
+/// The options of a soak; `None` if the run is not a soak.
 fn request(header: &Header) -> Option<&SoakRequest> {
     match header.request() {
         Request::Soak(request) => Some(request),
@@ -236,7 +236,7 @@ pub(super) fn is_soak(header: &Header) -> bool {
     request(header).is_some()
 }
 
-/// A soak's journal, round by round: its header, what it says, and whether its last line was cut off.
+/// Reads a soak's journal round by round: its header, its analysis, and whether its last line was cut off.
 pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
     let mut reader: Option<SoakReader> = None;
     let (header, cut) = journal::scan(path, &mut |header, record| {
@@ -299,7 +299,7 @@ impl SoakArgs {
         };
         let share: Ratio = timetable.slo_share.parse()?;
         let mut objectives: Vec<Objective> = Vec::new();
-        // The same one twice, `p99<1s` and `p99<1000ms`, is one.
+        // Equal objectives, such as `p99<1s` and `p99<1000ms`, count once.
         for objective in &timetable.slo {
             if !objectives.contains(objective) {
                 objectives.push(*objective);
@@ -326,7 +326,7 @@ impl SoakArgs {
     }
 }
 
-/// A timetable in which no round has time to be measured, or that has no second one.
+/// Refuses a timetable that leaves a round no time, or that ends before the first round.
 fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Result<(), Error> {
     let least = Nanos::from_secs(1);
     let too_short =
@@ -352,7 +352,7 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
     Ok(())
 }
 
-/// `100000ops`, `100k`, `2GiB`: operations of `length` bytes.
+/// Parses `100000ops`, `100kops`, `2GiB` into a number of operations of `length` bytes.
 fn operations(text: &str, length: u32) -> Result<u64, Error> {
     let wrong = || {
         Error::usage(
@@ -376,7 +376,7 @@ fn operations(text: &str, length: u32) -> Result<u64, Error> {
             .and_then(|count| count.checked_mul(scale))
             .ok_or_else(wrong)?
     } else if !trimmed.ends_with(['B', 'b']) {
-        // 100k may be operations or bytes: nobody can tell.
+        // 100k could be operations or bytes.
         return Err(wrong());
     } else {
         trimmed.parse::<Bytes>().map_err(|_| wrong())?.0 / u64::from(length)
@@ -384,7 +384,7 @@ fn operations(text: &str, length: u32) -> Result<u64, Error> {
     if count == 0 { Err(wrong()) } else { Ok(count) }
 }
 
-/// One rate, in operations a second.
+/// Parses a single rate, in operations per second.
 fn one_rate(text: &str) -> Result<f64, Error> {
     match ranges::rates(text)? {
         Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),

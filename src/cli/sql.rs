@@ -3,6 +3,7 @@
 use super::conf::Settings;
 use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
+use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
 use super::progress::{Progress, Way};
 use super::sql_args::{self, TablesArgs, WorkArgs};
@@ -58,7 +59,7 @@ struct RunArgs {
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
-    outcome: OutcomeArgs,
+    results: ResultsArgs,
 }
 
 /// A server of Rigel's own.
@@ -135,39 +136,22 @@ struct ShapeArgs {
 /// Where the results go.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
-pub(super) struct OutcomeArgs {
+pub(super) struct ResultsArgs {
     #[command(flatten)]
     password: PasswordArgs,
-    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    outcome: OutcomeArgs,
     /// Resumes the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = ["urls", "on", "out", "seed"])]
     resume: Option<PathBuf>,
-    /// Hides progress; results, warnings and errors are still shown
-    #[arg(long)]
-    no_progress: bool,
-    /// Shows the run on a live screen
-    #[arg(long, conflicts_with = "no_progress")]
-    live: bool,
-    /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
 }
 
-impl OutcomeArgs {
+impl ResultsArgs {
     fn measuring(&self) -> MeasuringArgs {
         MeasuringArgs {
             password: self.password.clone(),
-            out: self.out.clone(),
-            json: self.json,
+            outcome: self.outcome.clone(),
             resume: self.resume.clone(),
-            no_progress: self.no_progress,
-            live: self.live,
-            seed: self.seed,
             ..MeasuringArgs::default()
         }
     }
@@ -282,9 +266,9 @@ fn clean(directory: &Path) -> Result<u8, Error> {
 }
 
 fn measure(args: &RunArgs) -> Result<u8, Error> {
-    let measuring = args.outcome.measuring();
+    let measuring = args.results.measuring();
     args.refuse_ignored()?;
-    if let Some(directory) = &args.outcome.resume {
+    if let Some(directory) = &args.results.resume {
         return report_on(measuring::resume(directory, &measuring)?, &measuring);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;
@@ -321,7 +305,7 @@ impl RunArgs {
         }
         let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
         let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
-        if self.outcome.resume.is_some() && (asked || shaped) {
+        if self.results.resume.is_some() && (asked || shaped) {
             return Err(Error::usage(
                 "a resumed run has its sessions and its work from its beginning",
                 "give --resume without them, or begin another run",
@@ -365,7 +349,7 @@ fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringA
     }
     let stop = measuring::stop_flag()?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
-    let way = Way::of(measuring.no_progress, measuring.live);
+    let way = measuring.outcome.progress();
     let private = Private::make(&args.private, tables, sessions, settings.load_degree, way, &stop)?;
     let directory = args.private.on.as_ref().map(|directory| directory.display().to_string());
     let (access, findings) = (private.access.clone(), private.findings.clone());
@@ -500,7 +484,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     let RunResult::Curve(curve) = &found else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    page::show(&run, &found, directory, args.json, "`rigel report` and `compare`");
+    page::show(&run, &found, directory, args.outcome.json, "`rigel report` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }

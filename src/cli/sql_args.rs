@@ -1,4 +1,4 @@
-//! What sessions of a database do, and on what tables: from options and from the files of SLOB's and pgio's users.
+//! The work of database sessions and their tables: from options, and from the files of SLOB's and pgio's users.
 
 use super::conf::{self, Conf, Dialect, HotSpot, Scale, Settings};
 use super::output::remark;
@@ -7,7 +7,7 @@ use crate::model::{self, Bytes, Dbms, Error, MIB, Nanos, Ratio, Redo, SqlWork, T
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Sessions where nothing else is said: enough to keep a local disk busy, few enough for a small server.
+/// Default number of sessions: enough to keep a local disk busy, few enough for a small server.
 const SESSIONS: u32 = 16;
 
 /// What the sessions do.
@@ -74,12 +74,12 @@ pub(super) struct TablesArgs {
 }
 
 impl WorkArgs {
-    /// What a file says, without options.
+    /// Only a configuration file, without other options.
     pub(super) fn of_file(conf: Option<PathBuf>) -> Self {
         Self { conf, ..Self::default() }
     }
 
-    /// What the file and the options say together. What a user of the file's kit should know is told.
+    /// The combined settings of file and options. Prints remarks that users of the file's original tool should know.
     pub(super) fn settings(&self) -> Result<Settings, Error> {
         let asked = Settings {
             updates: self.update,
@@ -101,7 +101,7 @@ impl WorkArgs {
         Ok(asked.or(file.settings).or(defaults))
     }
 
-    /// The file, if one was named.
+    /// The file, if the user gave one.
     fn file(&self) -> Result<Option<Conf>, Error> {
         let Some(path) = &self.conf else { return Ok(None) };
         let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
@@ -114,23 +114,23 @@ impl WorkArgs {
         conf::parse(&text).map(Some).map_err(in_file)
     }
 
-    /// What the file says, or nothing: without the defaults of its kit, and without a word.
+    /// The settings of the file, without its tool's defaults and without printing remarks; empty if there is no file.
     pub(super) fn stated(&self) -> Result<Settings, Error> {
         Ok(self.file()?.map(|file| file.settings).unwrap_or_default())
     }
 
-    /// True if sessions are to pause.
+    /// True if sessions pause.
     pub(super) fn has_pauses(&self) -> bool {
         self.think.is_some() || self.stated().is_ok_and(|settings| settings.think.is_some())
     }
 
-    /// After how long the server ends a statement.
+    /// The time after which the server cancels a statement.
     pub(super) fn statement_timeout(&self) -> Option<Nanos> {
         self.statement_timeout
     }
 }
 
-/// What the sessions do on `tables`.
+/// The work of the sessions on `tables`.
 pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error> {
     let read_rows = settings.work_unit.unwrap_or(64);
     let block = u64::from(tables.block);
@@ -154,7 +154,7 @@ pub(super) fn work(settings: &Settings, tables: Tables) -> Result<SqlWork, Error
     Ok(work)
 }
 
-/// A hot spot must lie within a table, and an operation fit into it.
+/// Refuses a hot spot that is not within a table, and operations that do not fit.
 fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     let bytes = |rows: u64| Bytes(rows * u64::from(work.tables.block));
     if let Some(spot) = work.hot_spot
@@ -181,7 +181,7 @@ fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sessions in all, on so many tables.
+/// Total number of sessions on these tables.
 pub(super) fn sessions(settings: &Settings, tables: Tables) -> u32 {
     match settings.threads_per_schema {
         Some(threads) => threads.saturating_mul(tables.schemas),
@@ -190,12 +190,12 @@ pub(super) fn sessions(settings: &Settings, tables: Tables) -> u32 {
 }
 
 impl TablesArgs {
-    /// One table, of the size that `--scale` says.
+    /// One table of the size given by `--scale`.
     pub(super) fn of_scale(scale: Option<&str>) -> Self {
         Self { scale: scale.map(String::from), ..Self::default() }
     }
 
-    /// What the options say, and where they do not, `settings`.
+    /// The options, completed by `settings`.
     pub(super) fn or(&self, settings: Settings) -> Result<Settings, Error> {
         let asked = Settings {
             schemas: self.schemas,
@@ -209,8 +209,8 @@ impl TablesArgs {
 }
 
 impl TablesArgs {
-    /// Refuses sizes that are asked for and are not those of the tables that are there. Of those that only a file
-    /// `stated` it is told.
+    /// Refuses requested sizes that differ from those of the existing tables. Sizes that only a file `stated` cause a
+    /// remark.
     pub(super) fn refuse_others(&self, stated: &Settings, there: Tables) -> Result<(), Error> {
         let blocks = |scale: Option<Scale>| scale.map(|scale| scale.blocks(there.block));
         let asked = self.or(Settings::default())?;
@@ -236,7 +236,7 @@ impl TablesArgs {
     }
 }
 
-/// The tables that are asked for.
+/// The requested tables.
 pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
     let block = match dbms {
         Dbms::Postgres => 8192,
@@ -260,7 +260,7 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
     Ok(tables)
 }
 
-/// `131072`, or `1GiB`.
+/// Parses `131072`, or `1GiB`.
 fn scale(option: &str, text: &str) -> Result<Scale, Error> {
     if let Ok(blocks) = text.parse() {
         return Ok(Scale::Blocks(blocks));
@@ -270,7 +270,7 @@ fn scale(option: &str, text: &str) -> Result<Scale, Error> {
     text.parse().map(Scale::Bytes).map_err(wrong)
 }
 
-/// `16MiB+8MiB/3`.
+/// Parses `16MiB+8MiB/3`.
 fn hot_spot(text: &str) -> Result<HotSpot, Error> {
     let parts = || {
         let (place, every) = text.rsplit_once('/')?;
@@ -286,7 +286,7 @@ fn hot_spot(text: &str) -> Result<HotSpot, Error> {
     })
 }
 
-/// `100ms..500ms/10`.
+/// Parses `100ms..500ms/10`.
 fn think(text: &str) -> Result<Think, Error> {
     let parts = || {
         let (times, every) = text.rsplit_once('/')?;

@@ -6,20 +6,20 @@ use crate::model::{Bytes, Error, GIB, Layout, SimSpec, Target};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Targets as they were given, and what was said about a scratch file.
+/// Targets as given, and the options about a scratch file.
 pub(super) struct Given<'a> {
-    /// As typed.
+    /// The targets as typed.
     pub(super) targets: &'a [OsString],
-    /// What stands before a target on the command line: an option, or nothing.
+    /// The option that precedes a target on the command line, or nothing.
     pub(super) option: &'static str,
     /// Size of a scratch file.
     pub(super) scratch_size: Option<Bytes>,
-    /// Leave the scratch file there.
+    /// True if the scratch file is kept.
     pub(super) keep: bool,
 }
 
 impl Given<'_> {
-    /// `sim:…` or `null:`, which stand alone; none if neither was given.
+    /// `sim:…` or `null:`, which must be the only target; `None` if neither was given.
     pub(super) fn model(&self) -> Result<Option<Target>, Error> {
         let mut models = self.targets.iter().filter_map(|target| Some((target, model_of(target)?)));
         let Some((name, model)) = models.next() else { return Ok(None) };
@@ -32,7 +32,7 @@ impl Given<'_> {
         model.map(Some)
     }
 
-    /// Files and devices, one after the other; or a scratch file in a directory.
+    /// Concatenated files and devices, or a scratch file in a directory.
     pub(super) fn paths(&self, is_directory: impl Fn(&Path) -> bool) -> Result<Target, Error> {
         let (option, members): (_, Vec<PathBuf>) = (self.option, self.targets.iter().map(PathBuf::from).collect());
         let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
@@ -57,7 +57,7 @@ impl Given<'_> {
         }
     }
 
-    /// Refuses what was said about a scratch file where none is made.
+    /// Refuses options about a scratch file if none is made.
     pub(super) fn check_scratch(&self, target: &Target) -> Result<(), Error> {
         let option = match target {
             Target::Scratch { bytes: Some(Bytes(0)), .. } => {
@@ -75,7 +75,7 @@ impl Given<'_> {
     }
 }
 
-/// Refuses files and devices that are not there, or cannot be targets, before anything else is looked at.
+/// Refuses missing files and devices, and those that cannot be targets, before anything else is examined.
 pub(super) fn check_members(target: &Target) -> Result<(), Error> {
     match target {
         Target::Paths { members, .. } => members.iter().try_for_each(|path| Opened::open(path).map(drop)),
@@ -83,7 +83,7 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
     }
 }
 
-/// A URL stands where only files and devices can.
+/// The error for a URL where only files and devices are allowed.
 pub(super) fn is_url(text: &str) -> Error {
     Error::usage(
         format!("{} is a URL, and no file or device", shown(text)),
@@ -91,7 +91,7 @@ pub(super) fn is_url(text: &str) -> Error {
     )
 }
 
-/// The model of a device that `target` names; none for a path.
+/// The model of a device that `target` names; `None` for a path.
 fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
     let text = target.to_str()?;
     if let Some(spec) = text.strip_prefix("sim:") {

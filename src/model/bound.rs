@@ -1,16 +1,16 @@
-//! A bound on response time: so many operations in a hundred, not slower than this.
+//! A bound on response time that a fraction of operations must keep.
 
 use super::{Error, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A share `quantile` of operations takes at most `latency`.
+/// The fraction `quantile` of operations takes at most `latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// Response time that is still good.
+    /// Maximum response time within the bound.
     pub latency: Nanos,
-    /// Share of operations that must be as good: 0.99 for p99.
+    /// Fraction of operations that must be within it: 0.99 for p99.
     pub quantile: f64,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Bound {
 /// `p99.9` for 0.999.
 #[must_use]
 pub fn quantile_name(quantile: f64) -> String {
-    // Six digits after the point are more than anybody asks for, and hide what binary fractions add.
+    // Six decimals are more than anybody needs, and hide binary rounding.
     let percent = format!("{:.6}", quantile * 100.0);
     format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -37,7 +37,7 @@ pub fn quantile_name(quantile: f64) -> String {
 impl FromStr for Bound {
     type Err = Error;
 
-    /// `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as `CALIBRATE_IO` has it.
+    /// Parses `2ms`, which is `2ms@p99`, or `500us@p99.9`; a bare number is milliseconds, as in `CALIBRATE_IO`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(

@@ -1,31 +1,31 @@
-//! Why a request was not carried out, in words for the person who made it.
+//! Errors of a request, in words for the user.
 
 use std::fmt;
 
-/// A refusal or a failure. Both carry a sentence that names the thing and its value, and a hint.
+/// A refusal or a failure, with a sentence that names the thing and its value, and a hint.
 ///
 /// Operations that fail while measuring are not errors: they are data, see
 /// [`Outcome::Failed`](super::Outcome::Failed).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The request makes no sense, or is not allowed; nothing was opened or written. Exit status 2.
+    /// The request is invalid or not allowed; nothing was opened or written. Exit status 2.
     Usage {
         /// What is wrong: the thing and its value.
         what: String,
         /// What to do about it; empty when `what` says it all.
         hint: String,
     },
-    /// The request makes sense and could not be carried out. Exit status 1.
+    /// The request is valid but could not be carried out. Exit status 1.
     Failed {
-        /// What could not be done, and what the system said.
+        /// What failed, and the system's message.
         what: String,
-        /// What to do about it; empty when nothing is known.
+        /// What to do about it; empty if unknown.
         hint: String,
     },
 }
 
 impl Error {
-    /// A request that makes no sense.
+    /// An invalid request.
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { what: what.into(), hint: hint.into() }
     }
@@ -43,7 +43,7 @@ impl Error {
         }
     }
 
-    /// The process's exit status for this error: 1 could not, 2 wrong usage.
+    /// The process's exit status for this error: 1 for a failure, 2 for wrong usage.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {

@@ -1,4 +1,4 @@
-//! What was seen of the host and of the targets: facts, kept in the journal with every run.
+//! Facts about the host and the targets, kept in the journal with every run.
 
 use super::{Bytes, Nanos, ServerFacts, ServerSample};
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub struct Host {
     pub cpus: u32,
     /// Main memory.
     pub memory: Bytes,
-    /// The kernel's clock source: `tsc` is fast; `hpet` and others cost more a reading.
+    /// The kernel's clock source: `tsc` is fast; readings of `hpet` and others cost more.
     pub clock_source: String,
-    /// Nanoseconds one reading of the clock takes, measured.
+    /// Measured time of one reading of the clock, in nanoseconds.
     pub clock_read_ns: f64,
-    /// Limits that decide what can be outstanding.
+    /// Limits on outstanding I/Os.
     pub limits: LimitFacts,
 }
 
@@ -31,28 +31,28 @@ pub struct Host {
 pub struct LimitFacts {
     /// Asynchronous I/Os the system allows, all processes together (`fs.aio-max-nr`).
     pub aio_max: u64,
-    /// Of those, how many are reserved now (`fs.aio-nr`).
+    /// Asynchronous I/Os that are reserved now (`fs.aio-nr`).
     pub aio_used: u64,
-    /// Memory the process may lock (`RLIMIT_MEMLOCK`); none = unlimited, as it is with the capability `CAP_IPC_LOCK`.
+    /// Memory the process may lock (`RLIMIT_MEMLOCK`); `None` if unlimited, as with the capability `CAP_IPC_LOCK`.
     pub locked_memory: Option<Bytes>,
-    /// Files the process may have open (`RLIMIT_NOFILE`); none = unlimited.
+    /// Files the process may have open (`RLIMIT_NOFILE`); `None` if unlimited.
     pub open_files: Option<u64>,
-    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; none where the kernel has
-    /// no such switch.
+    /// `kernel.io_uring_disabled`: 0 allowed, 1 for the privileged, 2 forbidden; `None` if the kernel has no such
+    /// setting.
     pub io_uring_disabled: Option<u64>,
 }
 
-/// What a target is made of.
+/// Facts about a target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetFacts {
-    /// The target in the words it was asked for.
+    /// The target as the user named it.
     pub name: String,
     /// Bytes that operations can reach.
     pub usable: Bytes,
-    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`. Of a database on this machine,
-    /// the directory of its data.
+    /// The files and devices, in the order of the volume; empty for `sim:` and `null:`. For a database on this
+    /// machine, the directory of its data.
     pub members: Vec<VolumeMember>,
-    /// The database server, where there is one.
+    /// The database server, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Box<ServerFacts>>,
 }
@@ -60,32 +60,31 @@ pub struct TargetFacts {
 /// One file or device of a volume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VolumeMember {
-    /// As asked for.
+    /// Path as the user named it.
     pub path: PathBuf,
-    /// What it is.
+    /// File or device.
     pub kind: FileKind,
     /// Its whole size.
     pub bytes: Bytes,
-    /// Inode number of a file; 0 for a device, or if it is not known.
+    /// Inode number of a file; 0 for a device, or if unknown.
     #[serde(default)]
     pub inode: u64,
-    /// Direct I/O must be a multiple of this many bytes, in offset, length and memory.
+    /// Offset, length and memory address of direct I/O must be multiples of this many bytes.
     pub alignment: u32,
-    /// Type of the filesystem that a file lies in, such as `ext4`.
+    /// Type of the file's filesystem, such as `ext4`.
     pub filesystem: Option<String>,
     /// Mount options of that filesystem.
     pub mount_options: Option<String>,
-    /// How much of a file was ever written; none where the filesystem cannot tell, and for devices.
+    /// The written parts of a file; `None` if the filesystem does not report them, and for devices.
     pub extents: Option<Extents>,
-    /// Major and minor number of the block device that it is, or that its filesystem is on; none for memory
-    /// filesystems.
+    /// Major and minor number of the block device, or of its filesystem's device; `None` for memory filesystems.
     pub device_number: Option<(u32, u32)>,
-    /// The whole disks below.
+    /// The underlying whole disks.
     pub devices: Vec<BlockDevice>,
 }
 
 impl TargetFacts {
-    /// What tells these members from `later` ones, in words: the first difference; none if they are the same files and
+    /// The first difference between these members and `later` ones, in words; `None` if they are the same files and
     /// devices, of the same size.
     #[must_use]
     pub fn difference(&self, later: &TargetFacts) -> Option<String> {
@@ -130,9 +129,9 @@ pub struct Extents {
     pub count: u64,
     /// Bytes backed by written blocks.
     pub written: Bytes,
-    /// Bytes allocated and never written: reads are answered with zeros, without the device.
+    /// Bytes allocated but never written: reads return zeros without accessing the device.
     pub unwritten: Bytes,
-    /// Bytes not allocated: likewise.
+    /// Bytes not allocated: reads return zeros as well.
     pub holes: Bytes,
 }
 
@@ -141,13 +140,13 @@ pub struct Extents {
 pub struct BlockDevice {
     /// The kernel's name, such as `nvme0n1`; a partition's whole disk.
     pub name: String,
-    /// Model, where the device tells.
+    /// Model, if the device reports it.
     pub model: Option<String>,
     /// Size.
     pub bytes: Bytes,
     /// True for spinning disks.
     pub rotational: bool,
-    /// I/O scheduler in force.
+    /// Active I/O scheduler.
     pub scheduler: String,
     /// `write back` or `write through`.
     pub write_cache: String,
@@ -155,7 +154,7 @@ pub struct BlockDevice {
     pub logical_block: u32,
     /// Physical block size in bytes.
     pub physical_block: u32,
-    /// Requests the queue holds.
+    /// Number of requests that the queue holds.
     pub requests: u32,
     /// Largest request in KiB; larger I/Os are split.
     pub request_max_kib: u32,
@@ -165,53 +164,53 @@ pub struct BlockDevice {
     pub poll: bool,
 }
 
-/// Counters of the host at one moment. Only differences mean anything.
+/// Counters of the host at one moment. Only differences are meaningful.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Nanoseconds since the point began.
     pub at: Nanos,
-    /// By block device.
+    /// Counters of each block device.
     pub devices: BTreeMap<String, Counters>,
     /// CPU time of the whole host in clock ticks: user, nice, system, idle, iowait, irq, softirq, steal.
     pub cpu_ticks: [u64; 8],
-    /// Microseconds in which some task waited for I/O (`/proc/pressure/io`); none where the kernel does not count it.
+    /// Microseconds in which some task waited for I/O (`/proc/pressure/io`); `None` if the kernel does not count it.
     pub io_pressure_us: Option<u64>,
     /// Major page faults of the whole host.
     pub major_faults: u64,
-    /// The threads of this process; none where the kernel does not tell.
+    /// The threads of this process; `None` if the kernel does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_threads: Option<OwnThreads>,
-    /// The database server, where one is measured.
+    /// Counters of the database server, if one is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Box<ServerSample>>,
 }
 
-/// The threads that this process has at one moment.
+/// The threads of this process at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnThreads {
-    /// How many there are.
+    /// Number of threads.
     pub count: u32,
-    /// Microseconds in which they were ready to run and had no CPU, all of them together, since each began
+    /// Microseconds in which they were ready to run without a CPU, summed over all threads since each began
     /// (`/proc/self/task/*/schedstat`).
     pub run_delay_us: u64,
 }
 
-/// What a block device has done since boot (`/sys/block/*/stat`).
+/// Counters of a block device since boot (`/sys/block/*/stat`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Reads completed.
     pub reads: u64,
     /// Sectors of 512 bytes read.
     pub read_sectors: u64,
-    /// Milliseconds reads took, summed.
+    /// Total time of reads in milliseconds.
     pub read_ms: u64,
     /// Writes completed.
     pub writes: u64,
     /// Sectors of 512 bytes written.
     pub write_sectors: u64,
-    /// Milliseconds writes took, summed.
+    /// Total time of writes in milliseconds.
     pub write_ms: u64,
-    /// Requests in flight at the moment of the sample.
+    /// Requests in flight at the time of the sample.
     pub in_flight: u64,
     /// Milliseconds in which at least one request was in flight.
     pub busy_ms: u64,

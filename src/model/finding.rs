@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing; the figures stand.
     Note,
-    /// The figures may mislead. Journals of earlier programs have `doubt`.
+    /// The figures may mislead. Older journals have `doubt`.
     #[serde(alias = "doubt")]
     Warning,
-    /// Measuring makes no sense, or is not allowed.
+    /// The run would be meaningless, or is not allowed.
     Refusal,
 }
 
@@ -24,18 +24,18 @@ pub struct Finding {
     pub name: String,
     /// What was found: names the thing and its value.
     pub what: String,
-    /// What to do about it; empty for a note that needs nothing done. Journals of earlier programs have `cure`.
+    /// What to do about it; empty for a note that needs no action. Older journals have `cure`.
     #[serde(alias = "cure")]
     pub hint: String,
 }
 
 impl Finding {
-    /// A finding that leaves the figures standing.
+    /// A finding that does not affect the figures.
     pub fn note(name: &str, what: impl Into<String>) -> Self {
         Self { severity: Severity::Note, name: name.into(), what: what.into(), hint: String::new() }
     }
 
-    /// A finding that puts the figures in doubt.
+    /// A finding that makes the figures doubtful.
     pub fn warning(name: &str, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, name: name.into(), what: what.into(), hint: hint.into() }
     }

@@ -1,7 +1,7 @@
-//! The nouns: plain data that every other room speaks in.
+//! Plain data types that all other modules share.
 //!
-//! Goes in: text and numbers. Comes out: values that parse, print and serialise.
-//! This room imports nothing of ours, touches no device, reads no clock and prints nothing.
+//! Input: text and numbers. Output: values that parse, print and serialise. This module imports none of our other
+//! modules, accesses no device, reads no clock and prints nothing.
 
 mod bound;
 mod engine;

@@ -1,4 +1,4 @@
-//! A moment of wall-clock time, with the offset of the place where it was read.
+//! A moment of wall-clock time, with the UTC offset of the clock it was read from.
 
 use super::Error;
 use jiff::civil::DateTime;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A moment, to the second: compared by when it was, shown as the clock on the wall there showed it.
+/// A moment with a resolution of one second. It is compared in UTC and shown in local time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Moment {
@@ -26,25 +26,25 @@ impl Moment {
         self.seconds
     }
 
-    /// The moment so many seconds later, or earlier if they are negative; its offset stays.
+    /// The moment this many seconds later, or earlier if negative; the offset stays.
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         Self { seconds: self.seconds + seconds, ..self }
     }
 
-    /// Seconds from `earlier` to this; negative if it is later.
+    /// Seconds from `earlier` to this moment; negative if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Moment) -> i64 {
         self.seconds - earlier.seconds
     }
 
-    /// Seconds since 1970-01-01T00:00:00 by the clock on the wall there: what axes of local time go by.
+    /// Seconds since 1970-01-01T00:00:00 in local time, for axes of local time.
     #[must_use]
     pub fn wall_seconds(self) -> i64 {
         self.seconds + i64::from(self.offset)
     }
 
-    /// The same moment by the clock on the wall of another one.
+    /// The same moment with the UTC offset of `other`.
     #[must_use]
     pub fn by_the_clock_of(self, other: Moment) -> Self {
         Self { offset: other.offset, ..self }
@@ -74,13 +74,13 @@ impl Moment {
         self.local().strftime("%H:%M").to_string()
     }
 
-    /// Local date and time without the offset, for people: `2016-04-23 10:17`.
+    /// Local date and time without the offset, for display: `2016-04-23 10:17`.
     #[must_use]
     pub fn short(self) -> String {
         self.local().strftime("%Y-%m-%d %H:%M").to_string()
     }
 
-    /// The same to a resolution: `2016-04-23 10:17:05`.
+    /// Local date and time to a resolution: `2016-04-23 10:17:05`.
     #[must_use]
     pub fn shown(self, resolution: Resolution) -> String {
         match resolution {
@@ -95,18 +95,18 @@ impl Moment {
     }
 }
 
-/// To what moments are shown.
+/// Resolution in which moments are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Resolution {
-    /// To the minute.
+    /// Minutes.
     #[default]
     Minutes,
-    /// To the second, where several of them fall into some minutes.
+    /// Seconds, if several moments may fall into one minute.
     Seconds,
 }
 
 impl Resolution {
-    /// That of things which follow each other after so many seconds.
+    /// The resolution for events that are this many seconds apart.
     #[must_use]
     pub fn of_steps(seconds: f64) -> Self {
         const MINUTES: f64 = 300.0;
@@ -127,7 +127,7 @@ impl Ord for Moment {
 }
 
 impl fmt::Display for Moment {
-    /// `2016-04-23T10:17:00+02:00`, as the journal has it.
+    /// `2016-04-23T10:17:00+02:00`, as in the journal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.local().strftime("%Y-%m-%dT%H:%M:%S%:z"))
     }
@@ -150,7 +150,7 @@ impl TryFrom<String> for Moment {
 impl FromStr for Moment {
     type Err = Error;
 
-    /// RFC 3339, with `T` or a space, seconds or none, or a date alone; without an offset it is taken for UTC.
+    /// Parses RFC 3339, with `T` or a space, with or without seconds, or a date alone. Without an offset it is UTC.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -159,7 +159,7 @@ impl FromStr for Moment {
             )
         };
         let text = text.trim();
-        // A date has no offset; the time behind it may.
+        // The offset can only be in the time, after the date.
         let split = text.get(10..).and_then(|time| time.find(['+', '-', 'Z', 'z'])).map(|at| at + 10);
         let (civil, offset) = split.map_or((text, ""), |at| text.split_at(at));
         let civil: DateTime = civil.trim_end().parse().map_err(|_| wrong())?;
@@ -175,7 +175,7 @@ impl FromStr for Moment {
     }
 }
 
-/// `+02:00`, `-0530` or `+02` in seconds.
+/// Parses `+02:00`, `-0530` or `+02` into seconds.
 fn offset_seconds(text: &str) -> Option<i32> {
     let (sign, digits) = if let Some(digits) = text.strip_prefix('-') { (-1, digits) } else { (1, &text[1..]) };
     let digits = digits.replace(':', "");

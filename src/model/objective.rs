@@ -1,25 +1,25 @@
-//! A service-level objective: what a round must keep to count as good.
+//! A service-level objective: what each round of a soak must keep.
 
 use super::{Error, Nanos, bound::quantile_name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is held against a limit.
+/// A figure and its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// This share of operations must be no slower than so long.
+    /// This fraction of operations must take at most this long.
     Quantile(f64, Nanos),
-    /// The mean response time must be no longer than this.
+    /// The mean response time must be at most this long.
     Mean(Nanos),
-    /// No operation may be slower than this.
+    /// No operation may take longer than this.
     Max(Nanos),
-    /// At least so many operations a second must be done.
+    /// At least this many operations per second must complete.
     Rate(f64),
 }
 
-/// A measure that a round keeps or misses. A round that could not be measured keeps none.
+/// An objective that a round keeps or misses. A round that could not be measured keeps none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective(pub Measure);
@@ -53,7 +53,7 @@ impl TryFrom<String> for Objective {
 impl FromStr for Objective {
     type Err = Error;
 
-    /// `p99<2ms`, `mean<500us`, `max<100ms` or `rate>5000`; `<=` and `>=` mean the same.
+    /// Parses `p99<2ms`, `mean<500us`, `max<100ms` or `rate>5000`; `<=` and `>=` mean the same.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -70,7 +70,7 @@ impl FromStr for Objective {
             };
         }
         let (name, rest) = text.split_once('<').ok_or_else(wrong)?;
-        // A bare number would be seconds, which hardly anybody means.
+        // A bare number would be seconds, which is hardly ever meant.
         let has_unit = rest.trim_end().ends_with(|last: char| last.is_alphabetic());
         let latency: Nanos = limit(rest).parse().ok().filter(|_| has_unit).ok_or_else(wrong)?;
         if latency == Nanos(0) {

@@ -1,4 +1,4 @@
-//! One operation and how it ended.
+//! One operation and its outcome.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub enum Kind {
     Read,
     /// Overwrite one block at a position (pwrite).
     Write,
-    /// A write that is over when its data is durable, as a database's log writer makes it: write and fdatasync, or
+    /// A write that completes when its data is durable, like those of a database's log writer: write and fdatasync, or
     /// `O_DSYNC`.
     Log,
     /// Read a whole table of a database, one block after the other.
@@ -18,10 +18,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order reports list them.
+    /// Every kind, in the order of reports.
     pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Log, Kind::Scan];
 
-    /// The word reports use.
+    /// The name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// Its place in [`Kind::ALL`], for tables by kind.
+    /// Its index in [`Kind::ALL`], for tables by kind.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// One operation, 16 bytes: what, where, how long.
+/// One operation in 16 bytes: kind, position and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
     /// Block number in units of `length` from the start of the volume.
@@ -51,24 +51,24 @@ pub struct Op {
     pub kind: Kind,
 }
 
-/// The number of one place for an outstanding operation within a session: `0..slots`.
+/// The index of a slot for one outstanding operation within a session: `0..slots`.
 pub type Slot = u16;
 
-/// An operation that is over.
+/// A completed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The slot it was submitted in, free again.
+    /// The slot it was submitted in; it is free again.
     pub slot: Slot,
     /// How it ended.
     pub outcome: Outcome,
 }
 
-/// How an operation ended. A failed operation is data: it is counted by cause and the run goes on.
+/// How an operation ended. A failed operation is data: it is counted by cause and the run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All bytes asked for were transferred.
+    /// All requested bytes were transferred.
     Done,
-    /// It did not do what was asked.
+    /// The operation failed.
     Failed(Cause),
 }
 
@@ -77,16 +77,16 @@ pub enum Outcome {
 pub enum Cause {
     /// The kernel's error number.
     Errno(i32),
-    /// Fewer bytes than asked for were transferred.
+    /// Fewer bytes than requested were transferred.
     Short,
-    /// A statement touched another number of rows than it was made to.
+    /// A statement affected a different number of rows than intended.
     Rows,
-    /// A database refused, by its SQLSTATE: five characters of ASCII.
+    /// A database's error, by its SQLSTATE: five characters of ASCII.
     SqlState([u8; 5]),
 }
 
 impl Cause {
-    /// A name for counting and printing: `short transfer`, the system's text of the error, or the database's code.
+    /// The cause in words: `short transfer`, the system's error text, or the database's code.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -101,7 +101,7 @@ impl Cause {
     }
 }
 
-/// What the codes mean that a run meets, in the SQL standard's and `PostgreSQL`'s words.
+/// Meanings of the codes that can occur in a run, in the words of the SQL standard and `PostgreSQL`.
 fn state_in_words(code: &str) -> &'static str {
     match code {
         "40001" => " (serialization failure)",
@@ -120,8 +120,8 @@ fn state_in_words(code: &str) -> &'static str {
 }
 
 impl Outcome {
-    /// The outcome of a transfer of `length` bytes whose system call returned `result`:
-    /// a count of bytes, or the negative of an error number.
+    /// The outcome of a transfer of `length` bytes whose system call returned `result`: a count of bytes, or a
+    /// negative error number.
     #[must_use]
     pub fn of_transfer(result: i64, length: u32) -> Self {
         if result == i64::from(length) {
@@ -134,7 +134,7 @@ impl Outcome {
     }
 }
 
-/// The session itself broke: nothing more can be asked of it, and the point ends, marked.
+/// The session itself failed: it accepts no more operations, and the point ends as broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(pub String);
 

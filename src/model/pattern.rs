@@ -1,6 +1,6 @@
-//! Which positions a stream visits.
+//! The positions that a stream visits.
 //!
-//! Goes in: text such as `zipf:0.99`, or a journal. Comes out: a [`Pattern`], which prints as the text it is read from.
+//! Input: text such as `zipf:0.99`, or a journal. Output: a [`Pattern`], which prints as the text it is parsed from.
 //! The numbers themselves are drawn in `workload`.
 
 use super::{Error, Ratio};
@@ -8,53 +8,54 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which positions a stream visits, of the `extent` blocks of its length that the volume holds.
+/// The positions that a stream visits, among the `extent` blocks of its length in the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
-    /// Independent and equally likely.
+    /// All blocks are equally likely; draws are independent.
     Uniform,
-    /// One after the other from `start`, wrapping at the end of the volume.
+    /// One block after the other from `start`, wrapping at the end of the volume.
     Sequential {
         /// First position, in blocks.
         start: u64,
     },
-    /// Independent, some blocks more popular than others by Zipf's law: the k-th in popularity comes in proportion to
-    /// `k^-theta`. Popularity is scattered over the volume, so the popular blocks are no neighbours.
+    /// Independent draws, with popularity by Zipf's law: the k-th most popular block has a frequency proportional to
+    /// `k^-theta`. Popular blocks are scattered over the volume, so they are not neighbours.
     Zipf {
-        /// The exponent, above 0 and at most [`Pattern::THETA_MAX`]. 0.99 is customary since YCSB.
+        /// The exponent, above 0 and at most [`Pattern::THETA_MAX`]. 0.99 has been customary since YCSB.
         theta: f64,
     },
-    /// Independent, with a hot part at the beginning of the volume; within either part equally likely.
+    /// Independent draws, with a hot part at the beginning of the volume; within each part all blocks are equally
+    /// likely.
     Hotspot {
-        /// The hot part of the volume. It is at least one block, and so is the rest, unless nothing goes there.
+        /// The hot part of the volume. It has at least one block, and so has the rest, unless no operation goes there.
         space: Ratio,
-        /// Share of the operations that go to the hot part. All of them make it a working set of that size.
+        /// Fraction of operations that go to the hot part. If all do, it is a working set of that size.
         share: Ratio,
     },
     /// Every block of the volume once, in a pseudo-random order, and then again in the same order. With fixed work
-    /// that holds for all workers of a stream together; by the clock a fast worker begins again before a slow one is
-    /// through.
+    /// this holds for all workers of a stream together. If the point ends by time, a fast worker starts again before a
+    /// slow one has finished.
     Permutation {
-        /// Place in the order at which it begins, so that a point with the same seed goes on where another ended.
+        /// Index in the order at which it begins, so that a point with the same seed continues where another ended.
         start: u64,
     },
 }
 
 impl Pattern {
-    /// Greatest exponent of [`Pattern::Zipf`]: with it one block has 99.9 % of the operations.
+    /// Maximum exponent of [`Pattern::Zipf`]: with it, one block gets 99.9 % of the operations.
     pub const THETA_MAX: f64 = 10.0;
 }
 
-/// How each pattern is written.
+/// How the patterns are written.
 const USAGE: &str = "write it as uniform, sequential, zipf:0.99, hotspot:20%:80% (20% of the volume gets 80% of the \
                      operations) or permutation";
 
 impl FromStr for Pattern {
     type Err = Error;
 
-    /// `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`. `sequential:START` and
-    /// `permutation:START` begin at another block or place than the first.
+    /// Parses `uniform`, `sequential`, `zipf:THETA`, `hotspot:SPACE:SHARE` or `permutation`. `sequential:START` and
+    /// `permutation:START` begin at this block or index instead of the first.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |why: &str| Error::usage(format!("'{text}' is not a pattern: {why}"), USAGE);
         let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));

@@ -1,9 +1,9 @@
-//! A data point: a few streams that run together for a while.
+//! A data point: one or a few streams that run together for a limited time.
 
 use super::{Bytes, Kind, Nanos, Pattern, Ratio, SqlWork};
 use serde::{Deserialize, Serialize};
 
-/// Which point of a plan this is: what it tries, and at which load. No two points of a run have the same.
+/// Identifies a point of a plan: its step and its load. No two points of a run have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "lowercase", remote = "Self")]
 pub enum Coordinates {
@@ -16,34 +16,34 @@ pub enum Coordinates {
     },
     /// One pass over one part of the volume, in large sequential reads.
     Pass {
-        /// Which pass, from 1.
+        /// Number of the pass, from 1.
         pass: u32,
     },
-    /// Random reads within the first bytes of the volume, one at a time.
+    /// Random reads within the first bytes of the volume, at depth 1.
     Within {
-        /// How many bytes.
+        /// Size of that part in bytes.
         bytes: u64,
     },
     /// Small I/O in a closed loop.
     Depth {
         /// Outstanding I/Os.
         depth: u32,
-        /// Outstanding large reads of a second stream beside.
+        /// Outstanding large reads of a second stream.
         #[serde(default, skip_serializing_if = "is_zero")]
         large_beside: u32,
     },
     /// Sessions of a database in a closed loop.
     Sessions {
-        /// How many.
+        /// Number of sessions.
         sessions: u32,
     },
     /// Small I/O, or a database's operations, in an open loop.
     Rate {
         /// Offered operations per second.
         rate_per_s: u64,
-        /// Maximum of operations in flight.
+        /// Maximum number of operations in flight.
         in_flight_max: u32,
-        /// Outstanding large reads of a second stream beside.
+        /// Outstanding large reads of a second stream.
         #[serde(default, skip_serializing_if = "is_zero")]
         large_beside: u32,
     },
@@ -52,37 +52,37 @@ pub enum Coordinates {
         /// Outstanding I/Os.
         depth: u32,
     },
-    /// One sequential stream, one read after the other.
+    /// One sequential stream at depth 1.
     Stream,
     /// Small random writes in a closed loop.
     Write {
         /// Outstanding I/Os.
         depth: u32,
     },
-    /// Durable appends, one after the other, as a log writer makes them.
+    /// Durable appends at depth 1, like those of a log writer.
     Log {
-        /// Bytes of each.
+        /// Bytes of one append.
         bytes: u32,
     },
-    /// The load of an earlier depth once more.
+    /// The load of an earlier depth, measured again.
     Again {
         /// Outstanding I/Os.
         depth: u32,
     },
-    /// Random reads of blocks by one layer between storage and a row.
+    /// Random reads of blocks by one layer between raw storage and a row.
     Layer {
-        /// Which layer.
+        /// The layer.
         layer: Layer,
         /// Sessions, threads, or outstanding I/Os.
         sessions: u32,
-        /// Which round, from 1.
+        /// Number of the round, from 1.
         round: u32,
     },
     /// A round of a soak.
     Round {
-        /// Which round, from 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Outstanding I/Os, or the maximum in flight.
+        /// Outstanding I/Os, or the in-flight limit.
         outstanding: u32,
     },
 }
@@ -99,7 +99,7 @@ impl Serialize for Coordinates {
 }
 
 impl<'de> Deserialize<'de> for Coordinates {
-    /// Reads the form of format 1, too: a pair of loads, and what was tried with them.
+    /// Also reads format 1: a pair of loads and a step.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -123,7 +123,7 @@ struct Before {
     step: StepBefore,
 }
 
-/// What a point of format 1 tried.
+/// The step of a point of format 1.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum StepBefore {
@@ -161,7 +161,7 @@ impl From<Before> for Coordinates {
     }
 }
 
-/// What a point tries, without its load.
+/// What a point measures, without its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// A cell of a matrix.
@@ -182,7 +182,7 @@ pub enum Step {
     Write,
     /// Durable appends.
     Log,
-    /// An earlier depth once more.
+    /// An earlier depth, measured again.
     Again,
     /// One layer between storage and a row.
     Layer,
@@ -197,13 +197,13 @@ impl Coordinates {
         Self::Cell { small, large }
     }
 
-    /// Small I/O in a closed loop, with nothing beside.
+    /// Small I/O in a closed loop, without a second stream.
     #[must_use]
     pub const fn at_depth(depth: u32) -> Self {
         Self::Depth { depth, large_beside: 0 }
     }
 
-    /// What the point tries, without its load.
+    /// The step of the point, without its load.
     #[must_use]
     pub const fn step(self) -> Step {
         match self {
@@ -222,7 +222,7 @@ impl Coordinates {
         }
     }
 
-    /// Outstanding I/Os, threads or sessions of the point's main stream, or its maximum in flight.
+    /// Outstanding I/Os, threads or sessions of the point's main stream, or its in-flight limit.
     #[must_use]
     pub const fn outstanding(self) -> u32 {
         match self {
@@ -252,19 +252,19 @@ impl Coordinates {
         if let Self::Rate { rate_per_s, .. } = self { Some(rate_per_s) } else { None }
     }
 
-    /// Small I/Os of a cell without large ones beside.
+    /// Small I/Os of a cell without large ones.
     #[must_use]
     pub const fn small_alone(self) -> Option<u32> {
         if let Self::Cell { small, large: 0 } = self { Some(small) } else { None }
     }
 
-    /// Large I/Os of a cell without small ones beside.
+    /// Large I/Os of a cell without small ones.
     #[must_use]
     pub const fn large_alone(self) -> Option<u32> {
         if let Self::Cell { small: 0, large } = self { Some(large) } else { None }
     }
 
-    /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the csv report are made of this pair.
+    /// Small and large outstanding I/Os, as Orion counts them. Point seeds and the CSV report use this pair.
     #[must_use]
     pub const fn small_and_large(self) -> (u32, u32) {
         match self {
@@ -277,7 +277,7 @@ impl Coordinates {
         }
     }
 
-    /// The name by which the point is asked for: `4,1`, `depth:8`, `rate:12000`.
+    /// The point's name in options: `4,1`, `depth:8`, `rate:12000`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -297,7 +297,7 @@ impl Coordinates {
         }
     }
 
-    /// One word for csv: the name without the load that stands in a column of its own.
+    /// One word for CSV: the name without a load that has its own column.
     #[must_use]
     pub fn step_name(&self) -> String {
         match self {
@@ -312,27 +312,27 @@ impl Coordinates {
     }
 }
 
-/// By which layer of the way from storage to a row blocks are read.
+/// A layer on the way from raw storage to a row, by which blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// Raw I/O, all of it outstanding at once from one thread.
+    /// Raw I/O, all outstanding at once from one thread.
     Async,
-    /// Raw I/O, a thread for each, which waits for it.
+    /// Raw I/O, with one waiting thread per I/O.
     Sync,
     /// A database's sessions, without its buffer cache: blocks as pieces of files.
     File,
     /// A database's sessions, through its buffer cache: rows by index.
     Row,
-    /// The same with one row a statement.
+    /// The same with one row per statement.
     Single,
 }
 
 impl Layer {
-    /// All of them, from storage up.
+    /// All layers, from storage upwards.
     pub const ALL: [Layer; 5] = [Layer::Async, Layer::Sync, Layer::File, Layer::Row, Layer::Single];
 
-    /// One word, for programs.
+    /// Machine-readable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -395,13 +395,13 @@ impl std::fmt::Display for Coordinates {
     }
 }
 
-/// A measurement has no more windows than this: three days of seconds. Each takes memory and a place in the journal,
-/// whether anything happens in it or not.
+/// Maximum number of windows of a measurement: three days of seconds. Each window takes memory and space in the
+/// journal, even if it is empty.
 const WINDOWS_MOST: u64 = 1 << 18;
 
 impl Until {
-    /// The width of the windows of a measurement that ends so: `usual`, or a multiple of it where they would be too
-    /// many.
+    /// The width of the windows of a measurement that ends this way: `usual`, or a multiple of it if there would be
+    /// too many windows.
     #[must_use]
     pub fn window(self, usual: Nanos) -> Nanos {
         let (Self::Elapsed(most) | Self::Precise { most, .. } | Self::Work { most, .. }) = self else { return usual };
@@ -413,45 +413,45 @@ impl Until {
 /// One data point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Its place in the plan.
+    /// Its coordinates in the plan.
     pub coordinates: Coordinates,
-    /// What runs, together.
+    /// The streams that run together.
     pub streams: Vec<Stream>,
-    /// What comes before measuring.
+    /// The warm-up before the measurement.
     pub warm_up: WarmUp,
     /// When it ends.
     pub until: Until,
-    /// Width of the windows that its record is cut into.
+    /// Width of the windows in its record.
     #[serde(default = "Point::second")]
     pub window: Nanos,
-    /// Seed of every random choice in it.
+    /// Seed of all its random choices.
     pub seed: u64,
 }
 
 impl Point {
-    /// The width of windows that suits measurements of a minute and more.
+    /// The width of windows for measurements of a minute and more.
     #[must_use]
     pub const fn second() -> Nanos {
         Nanos::from_secs(1)
     }
 }
 
-/// One stream of operations: a load, a workload and the part of the volume it works on.
+/// One stream of operations: a load, a workload and a size.
 ///
-/// Streams of one name are one class: their operations are recorded together.
+/// Streams with the same name are one class: their operations are recorded together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// The class, such as `small` or `large`.
     pub name: String,
     /// When operations are due.
     pub load: Load,
-    /// Which kinds of operation.
+    /// The kinds of operation.
     pub mix: Mix,
-    /// Which positions.
+    /// The positions.
     pub pattern: Pattern,
-    /// Bytes of one operation; of a database's, of one block.
+    /// Bytes of one operation; for a database, of one block.
     pub length: u32,
-    /// The work of a database's sessions, which takes the place of `mix` and `pattern`; none for raw I/O.
+    /// The work of database sessions, which replaces `mix` and `pattern`; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlWork>,
 }
@@ -468,24 +468,25 @@ impl Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// Closed loop: a constant number of outstanding operations; one is issued as one completes.
+    /// Closed loop: a constant number of outstanding operations; the next one is issued when one completes.
     Closed {
         /// Outstanding operations.
         depth: u32,
     },
     /// Open loop: operations are due at times of their own, whatever the target does.
     Open {
-        /// Offered load, operations a second.
+        /// Offered load in operations per second.
         rate: f64,
         /// How the due times are spaced.
         arrivals: Arrivals,
-        /// Most operations outstanding; those due beyond it wait, and the wait counts as response time.
+        /// Maximum number of outstanding operations. Operations that are due beyond it wait, and the wait counts as
+        /// response time.
         in_flight_max: u32,
     },
 }
 
 impl Load {
-    /// Places for outstanding operations that the load needs.
+    /// Number of slots for outstanding operations that the load needs.
     #[must_use]
     pub fn slots(self) -> u32 {
         match self {
@@ -505,12 +506,12 @@ pub enum Arrivals {
     Uniform,
 }
 
-/// Which kinds of operation a stream is made of.
+/// The kinds of operation in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mix {
-    /// Share of operations that are writes; each operation is drawn independently.
+    /// Fraction of operations that are writes; each operation is drawn independently.
     pub writes: Ratio,
-    /// The writes are [`Kind::Log`]: each is over when its data is durable.
+    /// True if the writes are [`Kind::Log`], which complete when their data is durable.
     #[serde(default)]
     pub durable: bool,
 }
@@ -538,17 +539,17 @@ impl Mix {
     }
 }
 
-/// What comes before measuring.
+/// The warm-up before a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmUp {
-    /// At least this long.
+    /// Minimum duration.
     pub least: Nanos,
-    /// Measuring begins when throughput is steady, and at the latest now.
+    /// Maximum duration; the measurement begins earlier if throughput is steady.
     pub most: Nanos,
 }
 
 impl WarmUp {
-    /// Measure from the first operation.
+    /// No warm-up: measure from the first operation.
     pub const NONE: WarmUp = WarmUp { least: Nanos(0), most: Nanos(0) };
 }
 
@@ -556,25 +557,25 @@ impl WarmUp {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// After this long.
+    /// After this time.
     Elapsed(Nanos),
     /// After exactly this many operations of each stream.
     Ops(u64),
     /// After exactly this many operations of each stream, or after `most`, whichever comes first.
     Work {
-        /// Operations.
+        /// Number of operations.
         ops: u64,
-        /// Measured at most this long, done or not.
+        /// Maximum measured time.
         most: Nanos,
     },
-    /// As soon as the figures are precise: the half-width of the 95 % interval of throughput and of median response
-    /// time within `precision` of their values.
+    /// When the figures are precise: the half-width of the 95 % interval of throughput and of median response time is
+    /// within `precision` of their values.
     Precise {
-        /// Share of the value.
+        /// Required precision, as a fraction of the value.
         precision: Ratio,
-        /// Measured at least this long.
+        /// Minimum measured time.
         least: Nanos,
-        /// Measured at most this long, precise or not.
+        /// Maximum measured time, precise or not.
         most: Nanos,
     },
 }

@@ -1,10 +1,10 @@
-//! A database as a target: which servers, which tables, what they are and what they counted.
+//! A database as a target: its servers, its tables, facts and counters.
 
 use super::{Bytes, Kind, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A database management system whose statements we know.
+/// A supported database management system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dbms {
@@ -15,7 +15,7 @@ pub enum Dbms {
 }
 
 impl Dbms {
-    /// The name by which the engine is asked for, and the scheme of its URLs.
+    /// The engine's name in options, and the scheme of its URLs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,25 +25,25 @@ impl Dbms {
     }
 }
 
-/// Servers under test, one as good as the other: sessions go to them in turn.
+/// Equivalent servers under test: sessions connect to them in turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SqlTarget {
-    /// What they are.
+    /// The database management system.
     pub dbms: Dbms,
-    /// Where they are, without any password: `postgres://user@host/database`.
+    /// Their URLs, without passwords: `postgres://user@host/database`.
     pub urls: Vec<String>,
-    /// The directory in which a private server was made; none for servers that were there.
+    /// The directory of a private server that we started; `None` for existing servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_in: Option<String>,
 }
 
-/// The tables that `load` makes: `schemas` of them, each with `scale` rows of which each fills a block; and as many to
-/// be scanned, without an index.
+/// The tables that `load` creates: `schemas` tables with `scale` rows each, where each row fills a block; and as many
+/// tables without an index, to be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tables {
-    /// Tables that are read by key.
+    /// Number of tables that are read by key.
     pub schemas: u32,
-    /// Rows, and so blocks, of each.
+    /// Rows, and so blocks, of each table that is read by key.
     pub scale: u64,
     /// Rows, and so blocks, of each table that is scanned.
     pub scan_blocks: u64,
@@ -59,37 +59,37 @@ impl Tables {
     }
 }
 
-/// What a session does, operation after operation: the SLOB method. Shares are exact: they are dealt, not drawn.
+/// The work of a session's operations: the SLOB method. Fractions are exact, because operations are dealt, not drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SqlWork {
-    /// Where.
+    /// The tables.
     pub tables: Tables,
-    /// Rows, and so blocks, that one read visits by key.
+    /// Rows, and so blocks, that one read by key visits.
     pub read_rows: u32,
     /// Rows, and so blocks, that one update changes.
     pub update_rows: u32,
-    /// Share of all operations that update.
+    /// Fraction of all operations that are updates.
     pub updates: Ratio,
-    /// Share of the reads that scan a whole table instead.
+    /// Fraction of the reads that scan a whole table instead.
     pub scans: Ratio,
     /// How much of a row an update changes.
     pub redo: Redo,
-    /// A part of every table that gets operations of its own.
+    /// A part of every table that receives every n-th operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_spot: Option<HotSpot>,
-    /// Every so manieth operation of a session goes to the first table instead of its own.
+    /// Every n-th operation of a session goes to the first table instead of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot_schema_every: Option<u32>,
     /// Pauses of the sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// By which way a block is read.
+    /// How a block is read.
     #[serde(default)]
     pub way: ReadWay,
 }
 
 impl SqlWork {
-    /// The plain work on `tables`: reads of 64 blocks.
+    /// The default work on `tables`: reads of 64 blocks.
     #[must_use]
     pub fn reads(tables: Tables) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl SqlWork {
         }
     }
 
-    /// Blocks that one operation of `kind` visits.
+    /// Number of blocks that one operation of `kind` visits.
     #[must_use]
     pub fn blocks(&self, kind: Kind) -> u64 {
         match kind {
@@ -116,7 +116,7 @@ impl SqlWork {
         }
     }
 
-    /// The kinds of operation that occur.
+    /// The kinds of operation that can occur.
     #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
         let (updates, scans) = (self.updates, if self.updates == Ratio::ONE { Ratio::ZERO } else { self.scans });
@@ -137,11 +137,11 @@ pub enum Redo {
     /// Two of the nineteen columns.
     #[default]
     Lite,
-    /// All of them.
+    /// All columns.
     Heavy,
 }
 
-/// By which way a database reads a block.
+/// How a database reads a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadWay {
@@ -152,76 +152,76 @@ pub enum ReadWay {
     File,
 }
 
-/// A part of every table that gets operations of its own.
+/// A part of every table that receives every n-th operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotSpot {
-    /// Every so manieth operation of a session goes there.
+    /// Every n-th operation of a session goes there.
     pub every: u32,
-    /// Its first row, from 0.
+    /// Index of its first row, from 0.
     pub first: u64,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
 }
 
-/// Pauses of a session, as a user has them between two requests.
+/// Pauses of a session, like a user's between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Think {
-    /// After every so manieth operation.
+    /// A pause follows every n-th operation.
     pub every: u32,
-    /// The shortest pause.
+    /// Minimum pause.
     pub least: Nanos,
-    /// The longest; all between are equally likely.
+    /// Maximum pause; all durations between are equally likely.
     pub most: Nanos,
 }
 
-/// What a server and its tables are, as found before the first point.
+/// Facts about a server and its tables, from before the first point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerFacts {
-    /// As the server gives it.
+    /// Version, as the server reports it.
     pub version: String,
     /// The tables.
     pub tables: Option<Tables>,
-    /// Settings that decide what is measured, by name: the buffer cache, direct I/O, durability.
+    /// Settings that affect the measurement, by name: the buffer cache, direct I/O, durability.
     pub settings: BTreeMap<String, String>,
-    /// How the server executes the read by key, line by line, as its own `EXPLAIN` says.
+    /// How the server executes the read by key, line by line, from its `EXPLAIN`.
     pub plan: Vec<String>,
     /// True if its processes are on this machine, so that their CPU and I/O can be seen.
     pub local: bool,
-    /// Reads past its buffer cache go past the page cache too.
+    /// True if reads past its buffer cache bypass the page cache too.
     pub direct: bool,
-    /// Bytes of its buffer cache.
+    /// Size of its buffer cache.
     pub buffer_cache: Bytes,
 }
 
-/// Counters of a server at one moment. Only differences mean anything. None where the server, or this machine, does not
-/// tell.
+/// Counters of a server at one moment. Only differences are meaningful. `None` means that the server, or this machine,
+/// does not report the figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerSample {
-    /// Blocks of our tables visited in the buffer cache, whether or not they were there.
+    /// Blocks of our tables visited in the buffer cache, whether they were in it or not.
     pub visited: Option<u64>,
     /// Blocks visited in the buffer cache, of tables and indexes of the whole database.
     pub logical: Option<u64>,
-    /// Of those, blocks that were not there and were read.
+    /// Blocks that were not in the buffer cache and were read.
     pub physical: Option<u64>,
-    /// Time the server waited for those reads.
+    /// Time that the server waited for those reads.
     pub read_time: Option<Nanos>,
-    /// Blocks written to files, by whichever process.
+    /// Blocks written to files, by any process.
     pub written: Option<u64>,
-    /// Bytes of write-ahead (redo) log made.
+    /// Bytes of write-ahead (redo) log written.
     pub log_bytes: Option<u64>,
-    /// Times the log was made durable.
+    /// Number of log syncs.
     pub log_syncs: Option<u64>,
-    /// Transactions committed.
+    /// Committed transactions.
     pub commits: Option<u64>,
-    /// CPU time of its processes, user and system, where they are on this machine.
+    /// CPU time of its processes, user and system, if they are on this machine.
     pub cpu: Option<Nanos>,
-    /// Bytes its processes read from storage, as the kernel counts them (`/proc/PID/io`).
+    /// Bytes that its processes read from storage, as the kernel counts them (`/proc/PID/io`).
     pub storage_read: Option<u64>,
-    /// Bytes its processes wrote to storage, likewise.
+    /// Bytes that its processes wrote to storage, as the kernel counts them.
     pub storage_written: Option<u64>,
-    /// How often a session of ours was seen waiting, by event, since the point began; `CPU` for one that was not
-    /// waiting. From samples, about ten a second.
+    /// Number of times that a session of ours was seen in each wait event since the point began; `CPU` if it was not
+    /// waiting. From about ten samples per second.
     pub waits: BTreeMap<String, u64>,
-    /// Samples that were taken of waits.
+    /// Number of samples of wait events.
     pub looks: u64,
 }

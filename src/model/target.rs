@@ -1,4 +1,4 @@
-//! Where operations go: files and devices, a scratch file to be made, or a model of a device.
+//! Where operations go: files and devices, a scratch file, a database, or a model of a device.
 
 use super::{Bytes, Error, GIB, Nanos, Ratio, SqlTarget};
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,33 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A target as asked for.
+/// A target as the user named it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
     /// Files and block devices that together form one volume.
     Paths {
-        /// In the order of the volume.
+        /// The members, in the order of the volume.
         members: Vec<PathBuf>,
-        /// How they form it.
+        /// How the members form the volume.
         layout: Layout,
     },
-    /// A scratch file to be made in this directory, filled, and removed at the end.
+    /// A scratch file that is created in this directory, filled, and removed at the end.
     Scratch {
-        /// On the storage under test.
+        /// A directory on the storage under test.
         directory: PathBuf,
-        /// Size of the file; none = chosen by the free space.
+        /// Size of the file; `None` if chosen by the free space.
         bytes: Option<Bytes>,
-        /// Leave the file there at the end.
+        /// True if the file is kept at the end.
         keep: bool,
     },
-    /// A queueing model on virtual time.
+    /// A queueing model in virtual time.
     Sim(SimSpec),
-    /// Tables of a database, through its own SQL.
+    /// Tables of a database, accessed through SQL.
     Sql(SqlTarget),
-    /// Nothing at all: every operation is over at once. Measures the tool itself.
+    /// No storage: every operation completes at once. Measures the tool itself.
     Null {
-        /// Pretended size.
+        /// Simulated size.
         bytes: Bytes,
     },
 }
@@ -43,75 +43,75 @@ pub enum Target {
 pub enum Layout {
     /// One after the other.
     Concat,
-    /// In turns of `stripe` bytes (RAID 0).
+    /// In turn, `stripe` bytes each (RAID 0).
     Stripe {
-        /// Bytes on one member before the next one's turn.
+        /// Bytes on one member before the next one.
         stripe: Bytes,
     },
 }
 
-/// A storage device as a queueing model: `servers` work in parallel on one queue, first come first served.
+/// A storage device as a queueing model: `servers` serve one queue in parallel, first come first served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SimSpec {
     /// Operations served at the same time.
     pub servers: u32,
-    /// Mean service time of an operation, before its bytes are counted.
+    /// Mean service time of an operation, without the transfer of its bytes.
     pub service: Nanos,
     /// How service times vary.
     pub distribution: Distribution,
-    /// Bytes a second that one server transfers, on top of `service`; none = transfer takes no time.
+    /// Bytes per second that one server transfers, in addition to `service`; `None` if the transfer takes no time.
     pub bandwidth: Option<Bytes>,
     /// Regular stalls.
     pub stall: Option<Stall>,
-    /// Share of operations that fail with an I/O error.
+    /// Fraction of operations that fail with an I/O error.
     pub errors: Ratio,
     /// A cap on operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// A share of slow operations.
+    /// A fraction of slow operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
-    /// A cache of its own.
+    /// A cache in the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
-    /// Pretended size.
+    /// Simulated size.
     pub bytes: Bytes,
 }
 
-/// A cap as cloud volumes have it, a token bucket: an operation takes a token before it is served, and waits for one.
+/// A cap like that of cloud volumes, a token bucket: an operation takes a token before it is served, or waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Tokens that come back, a second; at least 1.
+    /// Tokens added per second; at least 1.
     pub rate: u32,
-    /// Tokens at the beginning, and at most: the burst credit; at least 1.
+    /// Initial and maximum number of tokens: the burst credit; at least 1.
     pub burst: u32,
 }
 
-/// Operations that take another service time than the rest, always the same.
+/// Operations with a different, constant service time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slow {
-    /// Service time of such an operation, before its bytes are counted.
+    /// Service time of such an operation, without the transfer of its bytes.
     pub service: Nanos,
-    /// Share of them; each operation is drawn independently.
+    /// Fraction of slow operations; each operation is drawn independently.
     pub share: Ratio,
 }
 
-/// A cache in the device: reads of the blocks touched last are served in a time of their own. Writes take the device's
-/// time and leave their block in it. Blocks are told apart by position and length, so streams of different lengths
-/// share its room and not its contents.
+/// A cache in the device: reads of recently touched blocks have their own service time. Writes take the device's time
+/// and leave their block in the cache. Blocks are identified by position and length, so streams of different lengths
+/// share its space but not its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// What fits; beyond it, the block that was not touched for longest makes room.
+    /// Capacity; when it is full, the least recently used block is evicted.
     pub bytes: Bytes,
     /// Service time of a hit, its bytes included.
     pub service: Nanos,
 }
 
-/// How service times vary about their mean.
+/// How service times vary around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Always the same.
+    /// Constant.
     Fixed,
     /// Exponential: the M of M/M/c.
     Exponential,
@@ -120,13 +120,13 @@ pub enum Distribution {
 /// A device that does nothing for `length` at the end of every `period`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// How long it stands still.
+    /// Duration of a stall.
     pub length: Nanos,
     /// From the start of one stall to the start of the next.
     pub period: Nanos,
 }
 
-/// What `sim:` means where nothing else is said.
+/// The default of `sim:`.
 const SIM_DEFAULT: SimSpec = SimSpec {
     servers: 8,
     service: Nanos(100_000),
@@ -143,7 +143,7 @@ const SIM_DEFAULT: SimSpec = SimSpec {
 impl FromStr for SimSpec {
     type Err = Error;
 
-    /// What follows `sim:`, for example `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
+    /// Parses the text after `sim:`, for example `8,100us,fixed,bandwidth=1GB,stall=300ms/2s,errors=1%,size=4GiB`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut spec = SIM_DEFAULT;
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -205,14 +205,14 @@ impl FromStr for SimSpec {
     }
 }
 
-/// `300ms/2s`.
+/// Parses `300ms/2s`.
 fn parse_stall(text: &str) -> Option<Stall> {
     let (length, period) = text.split_once('/')?;
     let stall = Stall { length: length.parse().ok()?, period: period.parse().ok()? };
     (stall.length < stall.period).then_some(stall)
 }
 
-/// `2000/s`, or `2000/s+10000`.
+/// Parses `2000/s`, or `2000/s+10000`.
 fn parse_limit(text: &str) -> Option<Limit> {
     let (rate, burst) = text.split_once("/s")?;
     let burst = if burst.is_empty() { 1 } else { burst.strip_prefix('+')?.parse().ok()? };
@@ -220,14 +220,14 @@ fn parse_limit(text: &str) -> Option<Limit> {
     (limit.rate > 0 && limit.burst > 0).then_some(limit)
 }
 
-/// `50ms@0.5%`.
+/// Parses `50ms@0.5%`.
 fn parse_slow(text: &str) -> Option<Slow> {
     let (service, share) = text.split_once('@')?;
     let slow = Slow { service: service.parse().ok()?, share: share.parse().ok()? };
     (slow.service > Nanos(0)).then_some(slow)
 }
 
-/// `256MiB@20us`.
+/// Parses `256MiB@20us`.
 fn parse_cache(text: &str) -> Option<Cache> {
     let (bytes, service) = text.split_once('@')?;
     let cache = Cache { bytes: bytes.parse().ok()?, service: service.parse().ok()? };

@@ -1,27 +1,27 @@
-//! Texts of others, made harmless: for a terminal, and in JSON.
+//! Makes untrusted text harmless, for a terminal and in JSON.
 //!
-//! A name of a file, a server's error and a journal may hold anything. What drives a terminal is spelled out, so that
-//! it can be seen and does nothing.
+//! File names, a server's errors and journals may contain anything. Characters that control a terminal are escaped, so
+//! that they are visible and have no effect.
 
 use std::borrow::Cow;
 
-/// `text` for people: characters that drive a terminal, or change the order in which text is shown, are spelled out.
-/// Line breaks and tabs stay.
+/// `text` for display: characters that control a terminal, or change the direction of text, are escaped. Line breaks
+/// and tabs stay.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let stays = |at: usize, c: char| matches!(c, '\n' | '\t') || text[at..].starts_with("\r\n");
     spelled(text, |at, c| drives_a_terminal(c) && !stays(at, c), |c| c.escape_default().to_string())
 }
 
-/// A document in JSON with the same characters spelled out, as JSON spells them. It says the same: such characters
-/// occur only within its strings, and the others that drive a terminal never do.
+/// A JSON document with the same characters escaped, as JSON escapes them. Its meaning does not change: such
+/// characters occur only within strings, and other control characters never occur.
 #[must_use]
 pub fn escaped_json(document: &str) -> Cow<'_, str> {
     let drives = |_, c| drives_a_terminal(c) && !c.is_ascii_whitespace();
     spelled(document, drives, |c| format!("\\u{:04x}", u32::from(c)))
 }
 
-/// Control characters, and those that turn the direction of text.
+/// True for control characters, and for those that change the direction of text.
 #[must_use]
 pub fn drives_a_terminal(c: char) -> bool {
     c.is_control()

@@ -1,4 +1,4 @@
-//! Quantities with their unit: time in nanoseconds, sizes in bytes, shares in `0..=1`.
+//! Quantities with their unit: time in nanoseconds, sizes in bytes, fractions in `0..=1`.
 
 use super::Error;
 use serde::{Deserialize, Serialize};
@@ -12,41 +12,41 @@ pub const MIB: u64 = 1 << 20;
 /// Bytes in a GiB.
 pub const GIB: u64 = 1 << 30;
 
-/// A time span, or a moment counted from the origin of its clock, in nanoseconds.
+/// A duration, or a moment counted from the origin of its clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Further away than any clock gets.
+    /// Later than any clock reaches.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// Whole seconds.
+    /// From whole seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Nanos(seconds * 1_000_000_000)
     }
 
-    /// Whole milliseconds.
+    /// From whole milliseconds.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Nanos(milliseconds * 1_000_000)
     }
 
-    /// Whole microseconds.
+    /// From whole microseconds.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Nanos(microseconds * 1_000)
     }
 
-    /// Seconds, to the nearest nanosecond; negative and not-a-number become zero.
+    /// From seconds, to the nearest nanosecond; negative values and NaN become zero.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
         Nanos((seconds * 1e9).round() as u64)
     }
 
-    /// Microseconds, to the nearest nanosecond; negative and not-a-number become zero.
+    /// From microseconds, to the nearest nanosecond; negative values and NaN become zero.
     #[must_use]
     pub fn from_micros_f64(us: f64) -> Self {
         Self::from_secs_f64(us / 1e6)
@@ -64,13 +64,13 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// The sum; the far end of time where it does not fit.
+    /// The sum; saturates at the maximum.
     #[must_use]
     pub const fn plus(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
-    /// Time from `earlier` to here; zero if it is later.
+    /// Time from `earlier` to here; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
@@ -78,7 +78,7 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// With the largest unit that leaves three significant digits: `850ns`, `12.3us`, `4.56ms`, `7.89s`.
+    /// In the largest unit below the value, with three significant digits: `850ns`, `12.3us`, `4.56ms`, `7.89s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0 as f64;
         let (value, unit) = match self.0 {
@@ -87,7 +87,7 @@ impl fmt::Display for Nanos {
             1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
             _ => (nanos / 1e9, "s"),
         };
-        // The bounds are where rounding to the shorter form would gain a digit: 9.995 is "10.0".
+        // Above these bounds, rounding would add a digit: 9.995 is "10.0".
         if value < 9.995 {
             write!(f, "{value:.2}{unit}")
         } else if value < 99.95 {
@@ -99,7 +99,7 @@ impl fmt::Display for Nanos {
 }
 
 impl Nanos {
-    /// In the largest unit that needs no fraction, such as `1500us`: what [`Nanos::from_str`] reads back exactly.
+    /// In the largest unit without a fraction, such as `1500us`; [`Nanos::from_str`] reads it back exactly.
     #[must_use]
     pub fn exact(self) -> String {
         let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
@@ -111,7 +111,7 @@ impl Nanos {
 impl FromStr for Nanos {
     type Err = Error;
 
-    /// `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
+    /// Parses `100us`, `1.5ms`, `2s`, `3m`, `1h`; a bare number is seconds.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong =
             || Error::usage(format!("'{text}' is not a duration"), "write it as 100us, 1.5ms, 2s, 3m, 1h or 7d");
@@ -141,7 +141,7 @@ impl FromStr for Nanos {
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
-    /// In the largest binary unit that it is at least one of: `4 GiB`, `1.5 MiB`, `512 bytes`.
+    /// In the largest binary unit that is not above the value: `4 GiB`, `1.5 MiB`, `512 bytes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [("TiB", KIB * GIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
         match units.iter().find(|(_, size)| self.0 >= *size) {
@@ -153,7 +153,7 @@ impl fmt::Display for Bytes {
 }
 
 impl Bytes {
-    /// In the largest binary unit that needs no fraction, such as `4GiB`: what [`Bytes::from_str`] reads back exactly.
+    /// In the largest binary unit without a fraction, such as `4GiB`; [`Bytes::from_str`] reads it back exactly.
     #[must_use]
     pub fn exact(self) -> String {
         let units = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
@@ -165,7 +165,7 @@ impl Bytes {
 impl FromStr for Bytes {
     type Err = Error;
 
-    /// `8k` = `8KiB` = 8192; `8KB` = 8000; a bare number is bytes.
+    /// Parses `8k` = `8KiB` = 8192; `8KB` = 8000; a bare number is bytes.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
@@ -195,30 +195,30 @@ impl FromStr for Bytes {
     }
 }
 
-/// A share between 0 and 1.
+/// A fraction between 0 and 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Ratio = Ratio(0.0);
-    /// All of it.
+    /// One.
     pub const ONE: Ratio = Ratio(1.0);
 
-    /// The share `percent` / 100; none outside `0..=100`.
+    /// `percent` / 100; `None` outside `0..=100`.
     #[must_use]
     pub fn from_percent(percent: f64) -> Option<Self> {
         (0.0..=100.0).contains(&percent).then_some(Ratio(percent / 100.0))
     }
 
-    /// So many parts in a million; all of it where they are more.
+    /// `parts` / 1,000,000; at most one.
     #[must_use]
     pub const fn from_parts_per_million(parts: u32) -> Self {
         if parts > 1_000_000 { Self::ONE } else { Ratio(parts as f64 / 1e6) }
     }
 
-    /// The share that `part` is of `whole`; all of it where it is more, or where there is no whole.
+    /// `part` / `whole`; one if `part` is larger, or if `whole` is zero.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Self {
         if part >= whole { Self::ONE } else { Ratio(part as f64 / whole as f64) }
@@ -234,7 +234,7 @@ impl Ratio {
     #[must_use]
     pub fn exact(self) -> String {
         let text = |decimals| format!("{:.decimals$}%", self.0 * 100.0);
-        // A number that came from percent needs no more decimals than an f64 has digits.
+        // A number that was parsed from percent needs no more decimals than an f64 has digits.
         (0..17).map(text).find(|text| text.parse() == Ok(self)).unwrap_or_else(|| text(17))
     }
 }
@@ -242,7 +242,7 @@ impl Ratio {
 impl FromStr for Ratio {
     type Err = Error;
 
-    /// `5%`, or `0.05`.
+    /// Parses `5%` or `0.05`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || Error::usage(format!("'{text}' is not a share"), "write it as 5% or 0.05");
         let (number, unit) = split_number(text).ok_or_else(wrong)?;
@@ -255,7 +255,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// Splits `1.5ms` into 1.5 and `ms`. None if it does not start with a plain decimal number.
+/// Splits `1.5ms` into 1.5 and `ms`; `None` if it does not start with a plain decimal number.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

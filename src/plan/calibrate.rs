@@ -1,8 +1,9 @@
-//! The plan of `calibrate`: searches for the storage's limits, each point chosen by what the ones before it showed.
+//! The plan of `calibrate`: searches for the storage's limits; each point is chosen by the results of the previous
+//! ones.
 //!
-//! First whether a cache answers, then random reads at rising depth until throughput stops rising, depths in between
-//! round the knee, large reads, one sequential stream, offered rates under the latency bound, and the load of the
-//! maximum once more, to see whether the device is still what it was. Writes come last, and only if asked for.
+//! The order is: tests for a cache; random reads at rising depth until throughput stops rising; depths in between
+//! around the knee; large reads; one sequential stream; offered rates under the latency bound; and the load of the
+//! maximum again, to see whether the device has changed. Writes come last, and only if the user asked for them.
 
 use crate::analyse::{ClassSummary, Loaded, PointSummary, knee};
 use crate::model::{
@@ -10,58 +11,58 @@ use crate::model::{
     Until, WarmUp,
 };
 
-/// The class of small I/O, which the answer is about.
+/// The class of small I/O, which the results are about.
 pub const SMALL: &str = "small";
 /// The class of large I/O.
 pub const LARGE: &str = "large";
 
-/// Width of a window: short, so that a few seconds have enough of them to tell an interval.
+/// Width of a window: short, so that a few seconds have enough windows for an interval.
 pub(super) const WINDOW: Nanos = Nanos::from_millis(100);
 
-/// Windows that a precise point has at least: with fewer, an interval that happens to be narrow would end it.
+/// Minimum number of windows of a precise point: with fewer, an interval that is narrow by chance would end it.
 pub(super) const WINDOWS_MIN: u64 = 20;
 
-/// What comes before each measurement: long enough to see that throughput is steady, if it is.
+/// Warm-up before each measurement: long enough to see whether throughput is steady.
 pub(super) const WARM_UP: WarmUp = WarmUp { least: Nanos::from_millis(300), most: Nanos::from_secs(2) };
 
-/// The part of the volume that is read twice to find a cache, at most.
+/// Maximum size of the part of the volume that is read twice to find a cache.
 const PASS_MAX: u64 = 128 * MIB;
 
-/// A pass over that part ends after this long, finished or not: what is compared is its rate.
+/// Maximum time of a pass over that part; only its rate is compared, so it need not finish.
 const PASS_TIME_MAX: Nanos = Nanos::from_secs(60);
 
-/// By how much each working set is larger than the one before it.
+/// Ratio of each working set's size to the previous one's.
 const GROWTH: u64 = 4;
 
-/// Working sets are read whole once: beyond this that would take longer than all else.
+/// Maximum size of a working set. Each is read completely once; a larger one would take longer than everything else.
 const WORKING_SET_MAX: u64 = 8 << 30;
 
-/// Depths measured between the doublings, round the knee and round the bound each.
+/// Number of depths measured between the doublings, around the knee and around the bound each.
 const REFINEMENTS: usize = 3;
 
-/// Offered rates tried under the bound.
+/// Usual number of offered rates tried under the bound.
 const RATES: usize = 5;
 
-/// How close the greatest rate that is kept and the least that is not must come.
+/// The search ends when the highest kept rate and the lowest missed one differ by less than this fraction.
 const RATE_GAP: f64 = 0.05;
 
-/// Greatest depth of large reads.
+/// Maximum depth of large reads.
 const LARGE_DEPTH_MAX: u32 = 32;
 
-/// Greatest depth of writes.
+/// Maximum depth of writes.
 const WRITE_DEPTH_MAX: u32 = 64;
 
-/// What log writers write at once: from a lone commit to a group of many.
+/// Sizes of log writes: from a single commit to a group of many.
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
 
-/// The points so far, and what they mean for the next one.
+/// The completed points, from which the next one is derived.
 struct Done<'a> {
     request: &'a CalibrateRequest,
     points: &'a [PointSummary],
 }
 
 impl CalibrateRequest {
-    /// The request that makes no demands.
+    /// The request with all defaults.
     pub const DEFAULT: CalibrateRequest = CalibrateRequest {
         block: 8192,
         large: 1 << 20,
@@ -74,7 +75,7 @@ impl CalibrateRequest {
         bound_given: false,
     };
 
-    /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is complete.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let done = Done { request: self, points: done };
@@ -91,16 +92,17 @@ impl CalibrateRequest {
         Some(self.point(coordinates, usable, seed))
     }
 
-    /// What is driven before a point, and not recorded: a working set is read once, so that a cache can hold it.
+    /// The unrecorded load before a point: a working set is read once, so that a cache can hold it.
     #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         let Coordinates::Within { bytes } = coordinates else { return None };
-        // The least set was read in the passes.
+        // The smallest set was read in the passes.
         (bytes > self.pass(usable))
             .then(|| self.sequential(coordinates, Until::Ops(bytes / u64::from(self.large)), seed))
     }
 
-    /// One point of each sort with the most that it may have outstanding: what must be granted before anything begins.
+    /// One point of each kind with its maximum number of outstanding I/Os, which must be available before anything
+    /// begins.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = [
@@ -113,7 +115,7 @@ impl CalibrateRequest {
         deepest.iter().chain(written).map(|coordinates| self.point(*coordinates, usable, seed)).collect()
     }
 
-    /// How many points a run has, roughly, when `done` are done; for the time that is left.
+    /// The approximate number of points of a run when `done` are complete; used for the remaining time.
     #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const USUAL: usize = 24;
@@ -121,28 +123,28 @@ impl CalibrateRequest {
         (USUAL + writes).max(done + 1)
     }
 
-    /// What a point takes, warm-up included: at the most.
+    /// Maximum time of a point in seconds, warm-up included.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         self.point_most.plus(WARM_UP.most).as_secs_f64()
     }
 
-    /// The depth that the search tries after `depth`. However many disks there are said to be, it begins low enough to
-    /// find a knee below them.
+    /// The depth that the search tries after `depth`. Whatever the number of disks, the second depth is low enough to
+    /// find a knee at low depths.
     fn deeper(&self, depth: u32) -> u32 {
         const FIRST_MAX: u32 = 16;
         let next = if depth == 1 { self.num_disks.clamp(2, FIRST_MAX) } else { depth.saturating_mul(2) };
         next.min(self.depth_max)
     }
 
-    /// Bytes of the part that is read twice: whole large I/Os, none in a volume that is too small to tell anything.
+    /// Bytes of the part that is read twice: whole large I/Os; 0 if the volume is too small to show anything.
     fn pass(&self, usable: u64) -> u64 {
         let large = u64::from(self.large);
         let bytes = PASS_MAX.min(usable / 8) / large * large;
         if bytes < 8 * large { 0 } else { bytes }
     }
 
-    /// The point of these coordinates.
+    /// The point with these coordinates.
     #[must_use]
     pub fn point(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Point {
         let random = |load, pattern| self.stream(load, Mix::READS, pattern, self.block);
@@ -202,14 +204,14 @@ impl CalibrateRequest {
     }
 
     fn measured(&self, coordinates: Coordinates, stream: Stream, seed: u64) -> Point {
-        // Blocks that no other point draws: a cache would know them.
+        // The seed differs from all other points', because a cache would know the blocks of a repeated sequence.
         let seed = seed_of(seed, coordinates);
         let until = self.until();
         let window = until.window(WINDOW);
         Point { coordinates, streams: vec![stream], warm_up: WARM_UP, until, seed, window }
     }
 
-    /// One sequential stream of large reads, one after the other, from the beginning of the volume.
+    /// One sequential stream of large reads at depth 1, from the beginning of the volume.
     fn sequential(&self, coordinates: Coordinates, until: Until, seed: u64) -> Point {
         let pattern = Pattern::Sequential { start: 0 };
         let stream = self.stream(Load::Closed { depth: 1 }, Mix::READS, pattern, self.large);
@@ -218,14 +220,14 @@ impl CalibrateRequest {
     }
 }
 
-/// Most operations of an open loop in flight.
+/// Maximum number of operations in flight in an open loop.
 const IN_FLIGHT_MAX: u32 = 512;
 
 fn log(bytes: u64) -> Coordinates {
     Coordinates::Log { bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
 }
 
-/// The seed of a point: it differs from point to point, and one run's from another's.
+/// The seed of a point: it differs between points, and between runs.
 pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
     let (small, large) = coordinates.small_and_large();
     let (which, value) = match coordinates {
@@ -274,7 +276,7 @@ impl<'a> Done<'a> {
         pass(1).or_else(|| pass(2)).or_else(within)
     }
 
-    /// A larger working set, as long as the one before it fits a cache.
+    /// A larger working set, if the last one was served from a cache.
     fn next_working_set(&self, first: u64, usable: u64) -> Option<Coordinates> {
         let whole = self.at_depth(1)?;
         let sets = self.points.iter().filter_map(|point| match point.coordinates {
@@ -287,7 +289,7 @@ impl<'a> Done<'a> {
             .then_some(Coordinates::Within { bytes: next })
     }
 
-    /// Depth 1, then doubling from the first depth asked for, until two doublings in turn gained nothing.
+    /// Depth 1, then doubling from the second depth, until two consecutive doublings gained nothing.
     fn climb_depths(&self) -> Climb {
         let request = self.request;
         let iops = |depth| self.at_depth(depth).map(|class| class.iops);
@@ -305,7 +307,7 @@ impl<'a> Done<'a> {
         climbed.wanted.map(coordinates)
     }
 
-    /// Depths between those that are done: round the knee, then round the depth at which the bound is broken.
+    /// Depths between the measured ones: around the knee, then around the depth at which the bound is broken.
     fn next_between(&self) -> Option<Coordinates> {
         let refined = self.of(Step::Depth).count().saturating_sub(self.climb_depths().tried);
         if refined >= 2 * REFINEMENTS {
@@ -339,19 +341,19 @@ impl<'a> Done<'a> {
         Some(found.load as u32)
     }
 
-    /// The next offered rate: between the greatest that kept the bound and the least that did not.
+    /// The next offered rate: between the highest that kept the bound and the lowest that did not.
     fn next_rate(&self) -> Option<Coordinates> {
         let kept_depth = |(_, class): &(_, &ClassSummary)| class.within.is_some_and(|within| within.kept);
         let rate = |(_, class): (_, &ClassSummary)| class.iops;
         let best = self.of(Step::Depth).filter(kept_depth).map(rate).fold(0.0, f64::max);
-        // Where not even depth 1 keeps the bound, a load that is mostly idle may.
+        // If not even depth 1 keeps the bound, a mostly idle load may.
         let lowest = self.of(Step::Depth).map(rate).fold(f64::INFINITY, f64::min);
         let limit = if best > 0.0 { best } else { lowest };
         let (mut low, mut high, mut tried, mut missed) = (0.0f64, limit, 0, 0);
         for point in self.points {
             let (Some(rate), Some(class)) = (point.coordinates.rate(), point.classes.first()) else { continue };
             if !class.failed.is_empty() {
-                // Where I/Os fail, no rate is served in full.
+                // If I/Os fail, no rate is fully served.
                 return None;
             }
             tried += 1;
@@ -368,7 +370,7 @@ impl<'a> Done<'a> {
             (_, low) if low <= 0.0 => 0.5 * high,
             _ => f64::midpoint(low, high),
         };
-        // Down to a small part of what a closed loop does, until one is kept; then a few more.
+        // Down to a small part of the closed loop's rate until one is kept; then a few more.
         let most = if low > 0.0 { RATES.max(missed + RATES / 2) } else { 2 * RATES };
         let open = limit.is_finite() && limit > 0.0 && tried < most && high - low > RATE_GAP * high;
         let in_flight = self.knee_depth().unwrap_or(1).saturating_mul(4).clamp(64, IN_FLIGHT_MAX);
@@ -378,7 +380,7 @@ impl<'a> Done<'a> {
             .and_then(|coordinates| self.unless_done(coordinates))
     }
 
-    /// The depth of the greatest throughput once more.
+    /// The depth of maximum throughput, again.
     fn next_again(&self) -> Option<Coordinates> {
         let (point, _) = self.of(Step::Depth).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))?;
         self.unless_done(Coordinates::Again { depth: point.coordinates.depth()? })
@@ -394,18 +396,18 @@ impl<'a> Done<'a> {
     }
 }
 
-/// How far a climb to the greatest throughput has come.
+/// The state of a search for the maximum throughput.
 pub(super) struct Climb {
-    /// The depth that is to be measured next; none if throughput rises no more, or the greatest depth is reached.
+    /// The depth to measure next; `None` if throughput no longer rises or the maximum depth is reached.
     pub(super) wanted: Option<u32>,
-    /// The greatest throughput so far.
+    /// The maximum throughput so far.
     pub(super) best: f64,
-    /// Depths that were measured on the way.
+    /// Number of depths measured so far.
     tried: usize,
 }
 
-/// Climbs from depth 1 by `deeper`, up to `most`, until `patience` depths in turn gained no more than `precision`;
-/// `iops` tells what was measured at a depth.
+/// Searches from depth 1 by `deeper`, up to `most`, until `patience` consecutive depths gained no more than
+/// `precision`; `iops` returns the measured rate at a depth.
 pub(super) fn climb(
     precision: Ratio,
     patience: u32,
@@ -428,12 +430,12 @@ pub(super) fn climb(
     }
 }
 
-/// Twice as deep.
+/// Doubles the depth.
 pub(super) fn doubled(depth: u32) -> u32 {
     depth * 2
 }
 
-/// Rounded to three significant digits, so that rates read well.
+/// Rounds to three significant digits, so that rates are easy to read.
 fn rounded(rate: f64) -> u64 {
     let unit = 10f64.powf((rate.max(1.0).log10().floor() - 2.0).max(0.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
@@ -449,7 +451,7 @@ impl CalibrateRequest {
         u64::from(self.block.max(self.large)).max(log)
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
     #[must_use]
     pub fn grain(&self) -> u64 {
         let sizes = [u64::from(self.block), u64::from(self.large)];
@@ -466,7 +468,8 @@ mod tests {
     use crate::record::{Coverage, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Times};
     use std::sync::Arc;
 
-    /// A point of 3 s at `depth`, `iops` a second spread evenly, that keeps the bound or not.
+    /// A point of 3 s at `depth` with `iops` evenly spaced operations per second; `kept` says whether it keeps the
+    /// bound.
     fn point(depth: u32, iops: u64, kept: bool) -> PointSummary {
         let seconds = Arc::new(Seconds::new(WINDOW));
         let mut recorder = Recorder::new(false, &[Kind::Read], seconds);
@@ -508,10 +511,10 @@ mod tests {
         summary
     }
 
-    /// The depths that are asked for on a device of this throughput, until something else than a depth is.
+    /// The depths requested on a device with this throughput, until the first point that is not a depth.
     fn depths(iops: impl Fn(u32) -> u64, kept: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut done = Vec::new();
-        // Too small a volume for passes, so that depths come first.
+        // The volume is too small for passes, so depths come first.
         while let Some(next) = CalibrateRequest::DEFAULT.next(1 << 20, 1, &done).map(|point| point.coordinates)
             && next.step() == Step::Depth
         {
@@ -530,7 +533,7 @@ mod tests {
 
     #[test]
     fn where_a_bound_is_broken_before_the_knee_depths_close_in_on_it() {
-        // Throughput rises up to 32, and 21 is the last depth that keeps the bound.
+        // Throughput rises up to depth 32, and 21 is the last depth that keeps the bound.
         let tried = depths(|depth| 200 * u64::from(depth.min(32)), |depth| depth <= 21);
         assert_eq!(tried, [1, 2, 4, 8, 16, 32, 64, 128, 24, 28, 20, 22]);
     }

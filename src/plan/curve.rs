@@ -1,7 +1,7 @@
-//! The plan of `curve`: latency against throughput, at the loads that were asked for.
+//! The plan of `curve`: latency against throughput, at the requested loads.
 //!
-//! Loads are depths of a closed loop, offered rates of an open one, or offered rates as shares of the maximum; the
-//! maximum is then searched for first, by doubling the depth. A second, closed stream may run beside every point.
+//! Loads are depths of a closed loop, offered rates of an open loop, or offered rates in percent of the maximum, which
+//! is then searched for first by doubling the depth. A second, closed-loop stream may run during every point.
 
 use super::calibrate::{LARGE, SMALL, WARM_UP, WINDOW, WINDOWS_MIN, climb, doubled, seed_of};
 use crate::analyse::PointSummary;
@@ -9,11 +9,11 @@ use crate::model::{
     Coordinates, CurveRequest, Load, Loads, Mix, Nanos, Pattern, Point, Ratio, SqlStop, SqlTerms, Stream, Until,
 };
 
-/// Greatest depth at which the maximum is searched for.
+/// Maximum depth of the search for the maximum.
 const DEPTH_MAX: u32 = 256;
 
 impl CurveRequest {
-    /// The point that comes next, after those that are done; none when all are.
+    /// The next point after those in `done`; `None` if all are done.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
@@ -31,14 +31,14 @@ impl CurveRequest {
         Some(self.point(coordinates, usable, seed))
     }
 
-    /// The greatest throughput of a closed loop, or the depth that is to be measured next to find it.
+    /// The maximum throughput of a closed loop, or the depth to measure next to find it.
     fn maximum(&self, done: &[PointSummary]) -> Result<f64, u32> {
         let at = |depth| done.iter().find(|point| point.coordinates == self.depth(depth))?.classes.first();
         let climbed = climb(self.precision, 2, self.deepest(), doubled, |depth| at(depth).map(|class| class.iops));
         climbed.wanted.map_or(Ok(climbed.best), Err)
     }
 
-    /// Greatest depth at which the maximum is searched for: of a database, no more sessions than it was made ready for.
+    /// Maximum depth of the search; for a database, at most the number of prepared sessions.
     fn deepest(&self) -> u32 {
         match self.sql {
             Some(_) => 1 << self.in_flight_max.clamp(1, DEPTH_MAX).ilog2(),
@@ -67,7 +67,7 @@ impl CurveRequest {
             None => Load::Closed { depth: coordinates.outstanding() },
         };
         let pattern = match self.pattern {
-            // Somewhere else than where the last point has just been.
+            // Starts at a different block than the last point, whose blocks may be cached.
             Pattern::Sequential { .. } => {
                 let blocks = (usable / u64::from(self.length)).max(1);
                 Pattern::Sequential { start: seed_of(seed, coordinates) % blocks }
@@ -101,7 +101,7 @@ impl CurveRequest {
         }
     }
 
-    /// Points with the most that any may have outstanding.
+    /// Points with the maximum number of outstanding I/Os.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         let deepest = match &self.loads {
@@ -112,7 +112,7 @@ impl CurveRequest {
         deepest.into_iter().map(|coordinates| self.point(coordinates, usable, seed)).collect()
     }
 
-    /// How many points there are, roughly, when `done` are done.
+    /// The approximate number of points when `done` are complete.
     #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         const SEARCH: usize = 9;
@@ -124,7 +124,7 @@ impl CurveRequest {
         points.max(done)
     }
 
-    /// Seconds that a point takes at the most.
+    /// Maximum time of a point in seconds.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         let (most, warm_up) = match self.sql {
@@ -135,7 +135,7 @@ impl CurveRequest {
         most.plus(warm_up.most).as_secs_f64()
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
     #[must_use]
     pub fn grain(&self) -> u64 {
         let beside = self.background.map_or(1, |background| u64::from(background.length));
@@ -148,14 +148,14 @@ impl CurveRequest {
         u64::from(self.length.max(self.background.map_or(0, |background| background.length)))
     }
 
-    /// True if some operation writes.
+    /// True if any operation writes.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.mix.writes != Ratio::ZERO || self.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO)
     }
 }
 
-/// So many percent of a rate, in whole operations a second.
+/// `percent` of a rate, in whole operations per second; at least 1.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate; float casts saturate")]
 fn share_of(maximum: f64, percent: f64) -> u64 {
     ((maximum * percent / 100.0).round() as u64).max(1)

@@ -1,7 +1,7 @@
-//! The plan of `layers`: the same blocks of the same files by one layer after the other, from raw I/O to a row.
+//! The plan of `layers`: the same blocks of the same files through each layer in turn, from raw I/O to a row.
 //!
-//! Points are known beforehand. Each round has every layer once; every second round goes backwards, so that a device
-//! that drifts favours none of them.
+//! All points are known in advance. Each round measures every layer once; every second round goes backwards, so that a
+//! device that drifts favours no layer.
 
 use super::calibrate::{SMALL, WINDOW, seed_of};
 use crate::analyse::PointSummary;
@@ -10,19 +10,19 @@ use crate::model::{
 };
 
 impl LayersRequest {
-    /// Points end by the clock; a difference between runs below this is not worth a word.
+    /// Smallest difference between runs that matters; points end by time, not by precision.
     #[must_use]
     pub fn precision() -> Ratio {
         Ratio::of(2, 100)
     }
 
-    /// The layers that are measured, from storage up.
+    /// The measured layers, from storage upwards.
     #[must_use]
     pub fn layers(&self) -> Vec<Layer> {
         Layer::ALL.into_iter().filter(|layer| self.single || *layer != Layer::Single).collect()
     }
 
-    /// What a database's sessions do by `layer`; none for raw I/O.
+    /// The work of database sessions at `layer`; `None` for raw I/O.
     #[must_use]
     pub fn work_of(&self, layer: Layer) -> Option<SqlWork> {
         let (way, read_rows) = match layer {
@@ -40,14 +40,14 @@ impl LayersRequest {
         self.work.tables.block
     }
 
-    /// The point that comes next, after those that are done; none when all are.
+    /// The next point after those in `done`; `None` if all are done.
     #[must_use]
     pub fn next(&self, seed: u64, done: &[PointSummary]) -> Option<Point> {
         let is_done = |wanted: &Coordinates| done.iter().any(|point| point.coordinates == *wanted);
         self.coordinates().into_iter().find(|wanted| !is_done(wanted)).map(|wanted| self.point(wanted, seed))
     }
 
-    /// Every point, in the order they are measured.
+    /// All points, in measuring order.
     fn coordinates(&self) -> Vec<Coordinates> {
         let mut all = Vec::new();
         for sessions in &self.sessions {
@@ -83,26 +83,26 @@ impl LayersRequest {
         }
     }
 
-    /// The points of `layer` that have the most outstanding.
+    /// The points of `layer` with the maximum number of outstanding I/Os.
     #[must_use]
     pub fn extremes_of(&self, layer: Layer, seed: u64) -> Vec<Point> {
         let most = self.sessions.iter().copied().max().unwrap_or(1);
         vec![self.point(Coordinates::Layer { layer, sessions: most, round: 1 }, seed)]
     }
 
-    /// The same of every layer.
+    /// The points of every layer with the maximum number of outstanding I/Os.
     #[must_use]
     pub fn extremes(&self, seed: u64) -> Vec<Point> {
         self.layers().into_iter().flat_map(|layer| self.extremes_of(layer, seed)).collect()
     }
 
-    /// How many points there are.
+    /// Number of points.
     #[must_use]
     pub fn points_expected(&self) -> usize {
         self.coordinates().len()
     }
 
-    /// Seconds that a point takes at the most.
+    /// Maximum time of a point in seconds.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         self.point_time.plus(self.warm_up.most).as_secs_f64()

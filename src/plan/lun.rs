@@ -1,15 +1,15 @@
 //! Orion's list of targets: the LUN file.
 //!
-//! Goes in: a test's name, the text of a file. Comes out: where the list may lie, and the targets in it. Opens no file.
+//! Input: a test's name, and the text of a file. Output: where the list may be, and its targets. Opens no file.
 
 use crate::model::Error;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the list of targets of `testname` may lie, in the order to try.
+/// Possible paths of the list of targets of `testname`, in the order to try.
 ///
-/// Orion always appends `.lun`, even to a name that ends in it. Who types the whole file name means that file, so it
-/// is tried second.
+/// Orion always appends `.lun`, even to a name that ends in it. A user who types the whole file name means that file,
+/// so it is tried second.
 #[must_use]
 pub fn candidates(testname: &str) -> Vec<PathBuf> {
     let mut candidates = vec![PathBuf::from(format!("{testname}.lun"))];
@@ -19,7 +19,7 @@ pub fn candidates(testname: &str) -> Vec<PathBuf> {
     candidates
 }
 
-/// What to say about the list that was found at `found`; none where it is the one that Orion would have read.
+/// A remark about the list found at `found`; `None` if it is the one that Orion would read.
 #[must_use]
 pub fn remark(testname: &str, found: &Path) -> Option<String> {
     (is_lun_name(testname) && found == Path::new(testname)).then(|| {
@@ -31,23 +31,23 @@ fn is_lun_name(testname: &str) -> bool {
     Path::new(testname).extension().is_some_and(|extension| extension == "lun")
 }
 
-/// The targets that a LUN file lists: one a line, without spaces at either end; blank lines and lines that begin with
-/// `#` are skipped. `path` is for messages.
+/// The targets in a LUN file: one per line, without surrounding spaces; blank lines and lines that begin with `#` are
+/// skipped. `path` is for messages.
 ///
 /// # Errors
-/// The list is empty, names a target twice, or has a line with spaces at an end of which a file of that very name is
-/// there: Orion would take the other one.
+/// The list is empty, names a target twice, or has a line with surrounding spaces for which a file with exactly that
+/// name exists: Orion would take that file.
 pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
     let mut members = Vec::new();
-    // Some editors begin a file with a byte order mark, which is no part of a name.
+    // Some editors begin a file with a byte order mark, which is not part of a name.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         let name = line.trim();
         if name.is_empty() || name.starts_with('#') {
             continue;
         }
-        // As it stands in the file, but for the line's end.
+        // The line as in the file, without the line ending.
         let whole = line.trim_end_matches('\r');
         if whole != name && is_there(Path::new(whole)) {
             return Err(Error::usage(

@@ -1,7 +1,7 @@
-//! Which data point comes next: a plan is a value, and pure.
+//! Plans: pure values that decide which data point comes next.
 //!
-//! Goes in: a request in the words of its method. Comes out: the points to run, in order, and what the method says
-//! about them beforehand (how many, how long). A plan opens nothing, measures nothing and reads no clock.
+//! Input: a request in the terms of its method. Output: the points to run, in order, and their expected number and
+//! duration. A plan opens nothing, measures nothing and reads no clock.
 
 pub mod calibrate;
 pub mod curve;

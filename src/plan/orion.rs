@@ -1,8 +1,8 @@
-//! The plan of Orion: a matrix of small loads (columns) by large loads (rows), each cell a data point.
+//! The plan of Orion: a matrix of small loads (columns) by large loads (rows); each cell is a data point.
 //!
-//! Goes in: [`OrionRequest`], which is what Orion's options mean once their defaults are filled in, and the shape of
-//! the volume. Comes out: levels, cells in running order, estimates and [`Point`]s.
-//! Opens no file. `docs/methods/orion.md` says where each rule comes from.
+//! Input: [`OrionRequest`], which holds Orion's options with their defaults filled in, and the shape of the volume.
+//! Output: levels, cells in running order, estimates and [`Point`]s. Opens no file. `docs/methods/orion.md` has the
+//! source of each rule.
 
 use crate::model::{
     Bytes, Coordinates, Error, KIB, LargeType, Layout, Load, MIB, Matrix, Mix, Nanos, OrionRequest, Pattern, Point,
@@ -10,50 +10,51 @@ use crate::model::{
 };
 use std::ops::RangeInclusive;
 
-/// The class of the small I/Os.
+/// The class of small I/Os.
 pub const SMALL: &str = "small";
-/// The class of the large I/Os, random or sequential.
+/// The class of large I/Os, random or sequential.
 pub const LARGE: &str = "large";
 
-/// Orion's size of a small I/O where none is given.
+/// Orion's default size of a small I/O.
 pub const SIZE_SMALL: u32 = 8 * 1024;
-/// Orion's size of a large I/O where none is given.
+/// Orion's default size of a large I/O.
 pub const SIZE_LARGE: u32 = 1024 * 1024;
-/// Outstanding I/Os of a sequential stream where none are given.
+/// Default number of outstanding I/Os of a sequential stream.
 pub const NUM_STREAM_IO: u32 = 4;
-/// Seconds of a data point where none are given.
+/// Default duration of a data point in seconds.
 pub const DURATION: u32 = 60;
 
-/// Most I/Os that one cell may keep outstanding. Far above what any storage gains from, and what a ring still holds.
+/// Maximum number of outstanding I/Os of a cell. Far more than any storage benefits from, and a ring can still hold
+/// it.
 pub const OUTSTANDING_MAX: u64 = 16_384;
-/// Most data points of a run: at a minute each, a week.
+/// Maximum number of data points of a run: a week at a minute each.
 pub const POINTS_MAX: u32 = 10_000;
-/// Largest size of an I/O, in KB.
+/// Maximum size of an I/O, in KB.
 pub const SIZE_KB_MAX: u32 = 1024 * 1024;
 
 impl Matrix {
-    /// True if the small load is the one of `-num_small` instead of a range.
+    /// True if the small load is only that of `-num_small`, not a range.
     fn fixes_small(self) -> bool {
         matches!(self, Self::Point | Self::Col | Self::Max)
     }
 
-    /// True if the large load is the one of `-num_large` instead of a range.
+    /// True if the large load is only that of `-num_large`, not a range.
     fn fixes_large(self) -> bool {
         matches!(self, Self::Point | Self::Row | Self::Max)
     }
 }
 
-/// The volume, as far as the places where sequential streams begin depend on it.
+/// The shape of the volume, which determines where sequential streams begin.
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeShape<'a> {
-    /// Where each member begins in the volume, in bytes, ascending; of use in a concatenation only.
+    /// Start of each member in the volume, in bytes, ascending; used only for a concatenation.
     pub member_starts: &'a [u64],
     /// Bytes of the volume that operations can reach.
     pub usable: u64,
 }
 
-/// The loads of a range that ends at `max`, without the idle level 0: 1, 2, … up to a step of a twentieth of the
-/// range, then every multiple of the step, and `max` itself.
+/// The loads of a range up to `max`, without the idle level 0: 1, 2, … up to a step of a twentieth of the range, then
+/// every multiple of the step, and `max` itself.
 #[must_use]
 pub fn levels(max: u32) -> Vec<u32> {
     let step = (max / 20).max(1);
@@ -66,7 +67,7 @@ pub fn levels(max: u32) -> Vec<u32> {
 }
 
 impl OrionRequest {
-    /// The request that `-run` alone makes, for one disk.
+    /// The request of `-run` alone, for one disk.
     #[must_use]
     pub fn new(run: RunLevel) -> Self {
         Self {
@@ -89,7 +90,7 @@ impl OrionRequest {
         }
     }
 
-    /// The matrix in force: the one asked for, or the run level's own.
+    /// The matrix that is used: the one given, or the run level's default.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
         self.matrix.unwrap_or(match self.run {
@@ -98,7 +99,7 @@ impl OrionRequest {
         })
     }
 
-    /// Greatest small and large load of the run level.
+    /// Maximum small and large load of the run level.
     fn level_max(&self) -> (u32, u32) {
         let (small, large) = match self.run {
             RunLevel::Oltp => (20, 0),
@@ -108,31 +109,31 @@ impl OrionRequest {
         (self.num_disks.saturating_mul(small), self.num_disks.saturating_mul(large))
     }
 
-    /// Greatest small load of any cell.
+    /// Maximum small load of any cell.
     fn small_max(&self) -> u32 {
         self.num_small.unwrap_or(if self.matrix().fixes_small() { 0 } else { self.level_max().0 })
     }
 
-    /// Greatest large load of any cell.
+    /// Maximum large load of any cell.
     fn large_max(&self) -> u32 {
         self.num_large.unwrap_or(if self.matrix().fixes_large() { 0 } else { self.level_max().1 })
     }
 
-    /// The columns of the matrix: small loads, ascending; 0, where it is there, is the idle column.
+    /// The columns of the matrix: small loads, ascending. 0, if present, is the idle column.
     #[must_use]
     pub fn small_columns(&self) -> Vec<u32> {
         axis(self.matrix().fixes_small(), self.small_max())
     }
 
-    /// The rows of the matrix: large loads, ascending; 0, where it is there, is the idle row.
+    /// The rows of the matrix: large loads, ascending. 0, if present, is the idle row.
     #[must_use]
     pub fn large_rows(&self) -> Vec<u32> {
         axis(self.matrix().fixes_large(), self.large_max())
     }
 
-    /// Every cell of the matrix, in running order, with the idle cell where Orion counts it.
+    /// Every cell of the matrix, in running order, with the idle cell if Orion counts it.
     ///
-    /// Row by row, from the least large load: Orion calls Small=1, Large=0 "Point 2", so the idle cell is its first
+    /// Row by row, from the smallest large load. Orion calls Small=1, Large=0 "Point 2", so the idle cell is its first
     /// and the idle row comes before the others.
     fn counted_cells(&self) -> impl Iterator<Item = Coordinates> {
         let columns = self.small_columns();
@@ -146,19 +147,19 @@ impl OrionRequest {
         })
     }
 
-    /// The cells that are run, in running order: row by row, the idle row first. The idle cell is not among them.
+    /// The cells that are run, in running order: row by row, the idle row first. The idle cell is not included.
     #[must_use]
     pub fn cells(&self) -> Vec<Coordinates> {
         self.counted_cells().filter(|cell| *cell != IDLE).collect()
     }
 
-    /// What Orion prints as "Total Data Points": the cells, and the idle cell where the matrix has one.
+    /// Orion's "Total Data Points": the cells, and the idle cell if the matrix has one.
     #[must_use]
     pub fn total_data_points(&self) -> u32 {
         u32::try_from(self.counted_cells().count()).unwrap_or(u32::MAX)
     }
 
-    /// The number of a cell in Orion's count, from 1, the idle cell being the first; none for a cell of another
+    /// The number of a cell in Orion's count, from 1, where the idle cell is the first; `None` for a cell of another
     /// matrix.
     #[must_use]
     pub fn number_of(&self, cell: Coordinates) -> Option<u32> {
@@ -172,8 +173,8 @@ impl OrionRequest {
         (u64::from(self.total_data_points()) * u64::from(self.duration)).div_ceil(60) + 1
     }
 
-    /// What the run takes in seconds: at least, and at most if every point needs its whole warm-up. Reading for
-    /// `-cache_size` comes on top: nobody knows beforehand how fast that goes.
+    /// Duration of the run in seconds: the minimum, and the maximum if every point needs its whole warm-up. Reading
+    /// for `-cache_size` is not included, because its speed is unknown in advance.
     #[must_use]
     pub fn estimate_seconds(&self) -> RangeInclusive<u64> {
         let (points, warm_up) = (self.cells().len() as u64, self.warm_up());
@@ -182,8 +183,8 @@ impl OrionRequest {
         seconds(warm_up.least)..=seconds(warm_up.most)
     }
 
-    /// What comes before each measurement: the load of the point itself until it is steady. A quarter of the duration
-    /// is enough to see, half of it, or 10 seconds, the most that a caller should wait for it.
+    /// The warm-up before each measurement: the point's own load until it is steady. Minimum: a quarter of the
+    /// duration, at most a second. Maximum: half the duration, at least a second and at most 10 seconds.
     #[must_use]
     pub fn warm_up(&self) -> WarmUp {
         if self.cache_size == Some(0) {
@@ -197,19 +198,19 @@ impl OrionRequest {
         }
     }
 
-    /// Seconds of a point whose warm-up ends as early as it may.
+    /// Seconds of a point with the minimum warm-up.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         f64::from(self.duration) + self.warm_up().least.as_secs_f64()
     }
 
-    /// True if some cell, or the warming of caches, makes large I/O.
+    /// True if any cell, or the warming of caches, makes large I/O.
     #[must_use]
     pub fn uses_large(&self) -> bool {
         self.warms_cache() || self.large_max() > 0
     }
 
-    /// True if some cell makes small I/O.
+    /// True if any cell makes small I/O.
     #[must_use]
     pub fn uses_small(&self) -> bool {
         self.small_max() > 0
@@ -219,27 +220,27 @@ impl OrionRequest {
         self.cache_size.is_some_and(|mib| mib > 0)
     }
 
-    /// Bytes of the largest I/O that this request makes.
+    /// Bytes of this request's largest I/O.
     #[must_use]
     pub fn largest_io(&self) -> u64 {
         self.sizes().into_iter().max().unwrap_or(u64::from(self.size_small))
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O lies on two of them: the least common multiple
-    /// of the sizes that are in use.
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them: the least common multiple of
+    /// the used sizes.
     #[must_use]
     pub fn grain(&self) -> u64 {
         self.sizes().into_iter().reduce(least_common_multiple).unwrap_or(u64::from(self.size_small))
     }
 
-    /// The sizes in use.
+    /// The used sizes.
     fn sizes(&self) -> Vec<u64> {
         let small = self.uses_small().then_some(self.size_small);
         let large = self.uses_large().then_some(self.size_large);
         small.into_iter().chain(large).map(u64::from).collect()
     }
 
-    /// The stripe where `-stripe` was not given: 1 MiB as Orion's, rounded up to a whole number of grains.
+    /// The default of `-stripe`: 1 MiB as in Orion, rounded up to a whole number of grains.
     #[must_use]
     pub fn default_stripe(&self) -> Bytes {
         Bytes(MIB.next_multiple_of(self.grain().max(1)))
@@ -291,10 +292,10 @@ impl OrionRequest {
         streams
     }
 
-    /// The block in which sequential stream `index` of `count` begins.
+    /// The first block of sequential stream `index` of `count`.
     ///
-    /// In a stripe set the streams begin at equal distances. In a concatenation they take the members in turn, from
-    /// their beginning; streams that share a member begin at equal distances on it.
+    /// In a stripe set the streams begin at equal distances. In a concatenation they are assigned to the members in
+    /// turn and begin at the member's start; streams that share a member begin at equal distances on it.
     fn stream_start(&self, index: u32, count: u32, volume: VolumeShape<'_>) -> u64 {
         let (index, count) = (u64::from(index), u64::from(count));
         let members = volume.member_starts.len().max(1) as u64;
@@ -310,14 +311,14 @@ impl OrionRequest {
             }
         };
         let (length, extent) = (u64::from(self.size_large.max(1)), volume.usable / u64::from(self.size_large.max(1)));
-        // Up to the next whole block: down would begin on the member before.
+        // Rounded up to a whole block: rounding down would begin on the previous member.
         offset.div_ceil(length) % extent.max(1)
     }
 
-    /// The reading that goes before the point of `cell` with `-cache_size`: that many MiB of random large reads. Its
-    /// coordinates are those of the idle cell, which no recorded point has. None where nothing is to be warmed.
+    /// The load before the point of `cell` with `-cache_size`: this many MiB of random large reads. Its coordinates
+    /// are those of the idle cell, which no recorded point has. `None` if nothing is to be warmed.
     ///
-    /// It reads, whatever `-write` says: warming must not change what is measured.
+    /// It only reads, whatever `-write` says: warming must not change the data.
     #[must_use]
     pub fn warming(&self, cell: Coordinates, seed: u64) -> Option<Point> {
         let mib = self.cache_size.filter(|mib| *mib > 0)?;
@@ -334,16 +335,16 @@ impl OrionRequest {
             }],
             warm_up: WarmUp::NONE,
             until: Until::Ops(ops),
-            // Other blocks than the point's own large I/O will draw.
+            // Different blocks from those of the point's own large I/O.
             seed: !seed_of(seed, cell),
             window: Point::second(),
         })
     }
 
-    /// Refuses a request that makes no sense.
+    /// Refuses an invalid request.
     ///
     /// # Errors
-    /// The option, its value and what would be valid.
+    /// The option, its value and the valid values.
     pub fn check(&self) -> Result<(), Error> {
         self.check_values()?;
         let matrix = self.matrix();
@@ -406,12 +407,12 @@ impl OrionRequest {
         Ok(())
     }
 
-    /// A cell must not ask for more outstanding I/Os than an engine can hold.
+    /// Checks that no cell needs more outstanding I/Os than an engine can hold.
     fn check_outstanding(&self) -> Result<(), Error> {
         let small = u64::from(self.small_max());
         let each = if self.large_type == LargeType::Seq { self.num_stream_io } else { 1 };
         let large = u64::from(self.large_max()) * u64::from(each);
-        // In the basic matrix the two never run together.
+        // In the basic matrix, small and large I/O never run together.
         let most = if self.matrix() == Matrix::Basic { small.max(large) } else { small + large };
         if most > OUTSTANDING_MAX {
             return Err(Error::usage(
@@ -437,7 +438,7 @@ impl OrionRequest {
         self.given.iter().any(|given| given == option)
     }
 
-    /// One sentence for each given option that changes what the run level stands for, or that changes nothing.
+    /// One sentence for each given option that overrides a default of the run level, or that has no effect.
     #[must_use]
     pub fn overrides(&self) -> Vec<String> {
         let mut sentences = Vec::new();
@@ -499,10 +500,10 @@ impl OrionRequest {
     }
 }
 
-/// The cell in which nothing runs.
+/// The idle cell.
 const IDLE: Coordinates = Coordinates::cell(0, 0);
 
-/// The loads along one side of the matrix: `max` alone if it is the only one, or idle and a range up to it.
+/// The loads along one axis of the matrix: only `max` if it is `fixed`, else idle and a range up to it.
 fn axis(fixed: bool, max: u32) -> Vec<u32> {
     if fixed {
         return vec![max];
@@ -526,8 +527,9 @@ pub(crate) fn least_common_multiple(a: u64, b: u64) -> u64 {
     a.saturating_mul(b / divisor.max(1))
 }
 
-/// A seed for each cell, the same in every matrix that has the cell. The factor is odd, so no two cells share one; it
-/// is not the increment of the generator's own seeding, or two cells could draw the same numbers a little apart.
+/// The seed of a cell, the same in every matrix that has the cell. The factor is odd, so that no two cells share a
+/// seed. It is not the increment of the generator's own seeding; otherwise two cells could draw the same numbers with
+/// a small shift.
 fn seed_of(seed: u64, cell: Coordinates) -> u64 {
     let (small, large) = cell.small_and_large();
     let packed = u64::from(small) << 32 | u64::from(large);

@@ -1,12 +1,13 @@
-//! What every request says of its points, whichever verb made it.
+//! What a request says about its points, for all verbs.
 //!
-//! The points of `orion` are all known beforehand, and an import has none: neither has a next one here.
+//! All points of `orion` are known in advance, and an import has none: `next` returns `None` for both.
 
+use super::orion::VolumeShape;
 use crate::analyse::PointSummary;
 use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms};
 
 impl Request {
-    /// The point that comes next on a volume of `usable` bytes, after those that are done; none when all is known.
+    /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no more.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
         match self {
@@ -25,7 +26,7 @@ impl Request {
         }
     }
 
-    /// What is driven before a point, and not recorded.
+    /// The unrecorded load before a point.
     #[must_use]
     pub fn warming(&self, coordinates: Coordinates, usable: u64, seed: u64) -> Option<Point> {
         match self {
@@ -35,7 +36,16 @@ impl Request {
         }
     }
 
-    /// Points with the most that any may have outstanding: what must be granted before anything begins.
+    /// Points that a bench is prepared for: all of a matrix; of a search, those with the maximum outstanding.
+    #[must_use]
+    pub fn prepared(&self, volume: VolumeShape<'_>, seed: u64) -> Vec<Point> {
+        match self {
+            Self::Orion(request) => request.points(volume, seed),
+            other => other.extremes(volume.usable, seed),
+        }
+    }
+
+    /// Points with the maximum number of outstanding I/Os, which must be available before anything begins.
     #[must_use]
     pub fn extremes(&self, usable: u64, seed: u64) -> Vec<Point> {
         match self {
@@ -47,7 +57,7 @@ impl Request {
         }
     }
 
-    /// How many points there are, roughly, when `done` are done.
+    /// The approximate number of points when `done` are complete.
     #[must_use]
     pub fn points_expected(&self, done: usize) -> usize {
         match self {
@@ -60,7 +70,7 @@ impl Request {
         }
     }
 
-    /// Seconds that a point takes at the most.
+    /// Maximum time of a point in seconds.
     #[must_use]
     pub fn point_seconds(&self) -> f64 {
         match self {
@@ -73,7 +83,7 @@ impl Request {
         }
     }
 
-    /// The bound on latency that points are held against, if there is one.
+    /// The latency bound that points are judged by, if there is one.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self {
@@ -83,7 +93,7 @@ impl Request {
         }
     }
 
-    /// Half-width of a figure's 95 % interval that is wanted, as a share of it.
+    /// Requested half-width of a figure's 95 % interval, as a fraction of the figure.
     #[must_use]
     pub fn precision(&self) -> Ratio {
         match self {
@@ -93,7 +103,7 @@ impl Request {
         }
     }
 
-    /// What the sessions of a database do; none for raw I/O.
+    /// The work of database sessions; `None` for raw I/O.
     #[must_use]
     pub fn sql(&self) -> Option<SqlTerms> {
         match self {
@@ -103,7 +113,7 @@ impl Request {
         }
     }
 
-    /// The unit in which members of a volume are cut, so that no I/O lies on two of them.
+    /// The unit in which members of a volume are cut, so that no I/O spans two of them.
     #[must_use]
     pub fn grain(&self) -> u64 {
         match self {
@@ -129,7 +139,7 @@ impl Request {
         }
     }
 
-    /// True if some point writes.
+    /// True if any point writes.
     #[must_use]
     pub fn writes(&self) -> bool {
         match self {

@@ -1,35 +1,35 @@
-//! The plan of `soak`: the same round again and again, on a timetable, for hours to weeks.
+//! The plan of `soak`: the same round repeatedly, on a timetable, for hours to weeks.
 //!
-//! Rounds begin at equal distances from the soak's beginning, whatever the rounds before them took: so the time of day
-//! is sampled evenly, and a soak that was interrupted goes on where the clock is. A round's number is its place in the
-//! timetable; a number that is missing is a round that did not take place.
+//! Rounds begin at equal intervals from the soak's start, however long earlier rounds took. So the time of day is
+//! sampled evenly, and a resumed soak continues at the current time. A round's number is its index in the timetable; a
+//! missing number is a skipped round.
 
 use super::calibrate::{SMALL, seed_of};
 use crate::model::{Coordinates, Nanos, Pattern, Point, Ratio, SoakRequest, Stream, Until, WarmUp};
 
-/// Windows of a round that lasts as long as it may: enough for a look inside, few enough for weeks of them.
+/// Number of windows of a round of maximum duration: enough to see its course, few enough for weeks of rounds.
 const WINDOWS: u64 = 4;
 
 impl SoakRequest {
-    /// When round `number`, from 1, is due, from the soak's beginning.
+    /// When round `number`, from 1, is due, measured from the soak's start.
     #[must_use]
     pub fn due(&self, number: u32) -> Nanos {
         Nanos(self.every.0.saturating_mul(u64::from(number.saturating_sub(1))))
     }
 
-    /// The round whose time it is so long after the soak's beginning.
+    /// The number of the round whose interval contains the time `since` the soak's start.
     #[must_use]
     pub fn number_at(&self, since: Nanos) -> u32 {
         u32::try_from(since.0 / self.every.0.max(1)).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// Round `number`, which begins `late`: it ends in time for the next one.
+    /// Round `number`, which begins `late`; it ends in time for the next one.
     #[must_use]
     pub fn point(&self, number: u32, late: Nanos, usable: u64, seed: u64) -> Point {
         let coordinates = Coordinates::Round { round: number, outstanding: self.load.slots() };
         let seed = seed_of(seed, coordinates);
         let pattern = match self.pattern {
-            // Somewhere else than where the last round was.
+            // Starts at a different block than the last round.
             Pattern::Sequential { .. } => {
                 Pattern::Sequential { start: seed % (usable / u64::from(self.length)).max(1) }
             }
@@ -61,7 +61,7 @@ impl SoakRequest {
         Nanos((self.limit.0 / WINDOWS).max(Nanos::from_millis(100).0))
     }
 
-    /// True if some operation writes.
+    /// True if any operation writes.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.mix.writes != Ratio::ZERO || self.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO)

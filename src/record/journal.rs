@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other coordinates, and 1 has no
-/// lines of what other tools measured.
+/// Version of the journal's format. Every version ever released can be read: 1 and 2 have other coordinates, and 1 has
+/// no lines of measurements by other tools.
 pub const FORMAT: u32 = 3;
 
 /// File name of the journal within the run's directory.

@@ -1,33 +1,33 @@
-//! What to set, for people and for programs: each setting with its range, formula and source, and at the end of each
-//! product the statements in one block, to be copied.
+//! Advice as text and as JSON: each setting with its range, formula and source, and for each product the statements in
+//! one block to copy.
 
 use crate::analyse::{Advice, Calibration, Product, Section, advise, warnings_of};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Columns that a line of prose has at most; a comment has three more.
+/// Maximum columns of a line of prose; a comment has three more.
 const WIDTH: usize = 97;
 
-/// Columns before what is said of a setting.
+/// Indentation of the text about a setting.
 const INDENT: usize = 4;
 
-/// What is true of all that is advised.
+/// Holds for all advice.
 const APPLIED: &str = "Nothing was applied: the statements are for you to judge and to run.";
 
-/// The JSON document. Fields are added, never renamed or taken away.
+/// The JSON document. Fields are only added, never renamed or removed.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     version: &'a str,
     started: &'a str,
     target: &'a str,
     applied: bool,
-    /// Names of what is doubtful about the run.
+    /// Names of the run's warnings.
     warnings: Vec<String>,
     products: Vec<Section>,
 }
 
-/// What to set in `products`, as text.
+/// Advice for `products`, as text.
 #[must_use]
 pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
     let warnings = warnings_of(found, &run.header);
@@ -47,7 +47,7 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
     text
 }
 
-/// What to set in `products`, as one JSON document.
+/// Advice for `products`, as one JSON document.
 #[must_use]
 pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
     let header = &run.header;
@@ -79,7 +79,7 @@ fn heading(header: &Header, warnings: &[String]) -> String {
     text
 }
 
-/// All about one setting. What was said in the same words of one `before` it is not said again.
+/// The text about one setting. Parts that repeat a setting in `before` word for word refer to it instead.
 fn told(setting: &Advice, before: &[Advice]) -> String {
     let mut text = match (&setting.value, &setting.range) {
         (None, _) => format!("\n{}: not measured\n", setting.setting),
@@ -115,7 +115,7 @@ fn told(setting: &Advice, before: &[Advice]) -> String {
     text
 }
 
-/// A command, to be copied: where it is longer than a line, it goes on as a shell reads it.
+/// A command to copy; if it is too long for one line, it is continued in shell syntax.
 fn command_line(command: &str) -> String {
     let indent = " ".repeat(INDENT);
     let one = format!("{indent}measure by: {command}\n");
@@ -126,7 +126,7 @@ fn command_line(command: &str) -> String {
     format!("{indent}measure by:\n{}\n", broken.trim_end().replace('\n', " \\\n"))
 }
 
-/// What is doubtful, as comments at the head of the statements: they are copied without what stands above them.
+/// Warnings as comments before the statements, because these are copied without the text above them.
 fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
     let comment = section.database.comment();
     let mut lines = Vec::new();
@@ -148,7 +148,7 @@ fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
     lines
 }
 
-/// Where the meaning of the settings is to be read, each document once.
+/// Sources of the settings, each document once.
 fn sources(section: &Section) -> String {
     let mut sources: Vec<&str> = Vec::new();
     for setting in &section.settings {
@@ -159,8 +159,8 @@ fn sources(section: &Section) -> String {
     sources.iter().fold("\n".to_string(), |text, source| text + &wrapped("source: ", source, 0))
 }
 
-/// `what` after `name` in lines of [`WIDTH`], `indent` columns in, further lines two more. A word that is longer has
-/// a line of its own.
+/// `what` after `name`, wrapped to [`WIDTH`] columns and indented by `indent`, further lines by two more. A longer
+/// word has its own line.
 fn wrapped(name: &str, what: &str, indent: usize) -> String {
     let mut text = format!("{}{}", " ".repeat(indent), name.trim_end());
     let mut column = text.chars().count();

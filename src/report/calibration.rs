@@ -1,16 +1,16 @@
-//! The answer of a calibration on one screen, and the row that Oracle keeps of one.
+//! The results of a calibration on one screen, and the corresponding row of Oracle's view.
 
 use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, quantity};
 use crate::model::{Bytes, Nanos, Request, Severity, Step, Target};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Columns of the names at the left.
+/// Width of the names on the left.
 pub(super) const NAME_WIDTH: usize = 22;
-/// Columns of the names of the rows of latencies.
+/// Width of the row names in the table of latencies.
 const ROW_WIDTH: usize = 21;
 
-/// Heading, and the figures with their intervals.
+/// The heading, and the figures with their intervals.
 pub(super) fn parts(run: &Run, found: &Calibration) -> (String, String) {
     let sizes = found.maximum.zip(found.large).map_or_else(String::new, |(small, large)| {
         format!("{} and {} reads", Bytes(small.io_bytes.into()), Bytes(large.io_bytes.into()))
@@ -23,7 +23,7 @@ pub(super) fn parts(run: &Run, found: &Calibration) -> (String, String) {
     (heading(run, &sizes, found.points.len()), figures)
 }
 
-/// What was measured and how, in two lines; `workload` says what was done to it.
+/// What was measured and how, in two lines; `workload` describes the load.
 pub(super) fn heading(run: &Run, workload: &str, points: usize) -> String {
     let header = &run.header;
     let size = match header.target {
@@ -40,12 +40,12 @@ pub(super) fn heading(run: &Run, workload: &str, points: usize) -> String {
     )
 }
 
-/// A line of the screen: a name, a figure, how well it is known, and what it is of.
+/// A line of the screen: a name, a figure, its precision, and its description.
 fn line(name: &str, figure: &str, known: &str, of: &str) -> String {
     format!("{name:<NAME_WIDTH$} {figure:<12} {known:<9} {of}").trim_end().to_string() + "\n"
 }
 
-/// The figures that most people come for.
+/// The most important figures.
 fn limits(found: &Calibration) -> String {
     let mut text = String::new();
     let mut rate = |name: &str, at: Option<AtLoad>, of: &str| {
@@ -98,7 +98,7 @@ fn latencies(found: &Calibration) -> String {
     text
 }
 
-/// The greatest rate that was offered and served within the bound.
+/// The highest rate that was offered and served within the bound.
 fn sustained(found: &Calibration) -> String {
     let sustained = &found.sustained;
     let not = sustained.broken_rate.map_or_else(String::new, |rate| format!("; {rate}/s was not"));
@@ -123,24 +123,24 @@ fn sustained(found: &Calibration) -> String {
     text
 }
 
-/// Where the knee is, and what two theories say of it.
+/// The knee, and two theories about it.
 pub(super) struct KneeFacts {
     /// `depth 8`.
     pub(super) load: String,
-    /// Whether it was reached.
+    /// Whether the knee was reached.
     pub(super) reached: &'static str,
-    /// What the asymptotes and the Universal Scalability Law say, a sentence each.
+    /// The results of the asymptotes and the Universal Scalability Law, one sentence each.
     pub(super) theories: Vec<String>,
 }
 
-/// The same as lines of the screen.
+/// The knee as lines of the screen.
 pub(super) fn knee_lines(curve: &CurveFacts, rate: &str) -> String {
     let Some(facts) = knee(curve, rate) else { return String::new() };
     let theories = facts.theories.iter().map(|theory| line("", "", "", theory));
     line("knee", &facts.load, "", facts.reached) + &theories.collect::<String>()
 }
 
-/// The knee of a curve whose throughput is in `rate`.
+/// The knee of a curve whose throughput unit is `rate`.
 pub(super) fn knee(curve: &CurveFacts, rate: &str) -> Option<KneeFacts> {
     let knee = curve.knee?;
     let reached = if knee.bounded_above {
@@ -153,7 +153,7 @@ pub(super) fn knee(curve: &CurveFacts, rate: &str) -> Option<KneeFacts> {
         theories.push(format!("the asymptotes of throughput cross at depth {asymptotes:.1}"));
     }
     if let Some(law) = curve.usl.filter(|law| law.fits) {
-        // Far beyond what was measured a law foretells what nobody has seen.
+        // A peak far beyond the measured loads is not a reliable prediction.
         let seen = |peak: &Peak| peak.load <= 2.0 * knee.maximum_load;
         let peak = law.peak.filter(seen).map_or_else(
             || "no peak near".to_string(),
@@ -169,12 +169,12 @@ pub(super) fn knee(curve: &CurveFacts, rate: &str) -> Option<KneeFacts> {
     Some(KneeFacts { load: format!("depth {}", knee.load), reached, theories })
 }
 
-/// At the right of so many columns, which may be more than a format can count.
+/// Right-aligns text to `width` columns, which may exceed the maximum of a format string.
 fn right(text: &str, width: usize) -> String {
     " ".repeat(width - text.len()) + text
 }
 
-/// What a text says below its figures where an upper end is missing in one of them; empty if none is.
+/// Explains missing upper limits in the figures above it; empty if none is missing.
 pub(super) fn open_ends(text: &str) -> &'static str {
     if text.contains(", ?]") {
         "[a, ?]: at least a; too few independent operations took longer to tell the upper end\n"
@@ -183,8 +183,8 @@ pub(super) fn open_ends(text: &str) -> &'static str {
     }
 }
 
-/// `468us [455, 479]`: the interval in the unit of the figure; `468us [455, ?]` where its upper end is not known, and
-/// `468us [?]` where neither is.
+/// `468us [455, 479]`: the interval in the unit of the figure; `468us [455, ?]` if its upper limit is unknown, and
+/// `468us [?]` if both are.
 #[must_use]
 pub fn latency(estimate: Estimate) -> String {
     let figure = Nanos::from_micros_f64(estimate.value).to_string();
@@ -200,7 +200,7 @@ pub fn latency(estimate: Estimate) -> String {
     format!("{figure} [{}, {high}]", digits(low / one))
 }
 
-/// Three significant digits, and all that stand before the point.
+/// Formats a value with three significant digits, and all digits before the point.
 fn digits(value: f64) -> String {
     let decimals = match value {
         small if small < 0.9995 => 3,
@@ -211,7 +211,7 @@ fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// When a point that began at `started` was over, in the same form.
+/// The end of a point that began at `started`, in the same format.
 fn after(started: &str, point: &PointSummary) -> String {
     let moved = || {
         let (time, offset) = started.split_at_checked(19)?;
@@ -222,8 +222,8 @@ fn after(started: &str, point: &PointSummary) -> String {
     moved().unwrap_or_else(|| started.to_string())
 }
 
-/// The row of `DBA_RSRC_IO_CALIBRATE` that this run would leave: whole numbers, the latency in milliseconds, at the
-/// rate of `MAX_IOPS`, as Oracle has it.
+/// The row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this run: whole numbers, with the latency in milliseconds at
+/// the rate of `MAX_IOPS`, as in Oracle.
 #[must_use]
 pub fn oracle_row(run: &Run, found: &Calibration) -> String {
     let whole = |figure: Option<f64>| figure.map_or_else(|| "-".to_string(), |figure| format!("{figure:.0}"));

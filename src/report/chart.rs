@@ -1,33 +1,33 @@
 //! A chart in plain characters: latency on a logarithmic axis over throughput on a linear one.
 //!
-//! Goes in: figures. Comes out: lines that fit a terminal of 80 columns, without colour.
+//! Input: figures. Output: lines for a terminal with 80 columns, without colour.
 
 use crate::model::Nanos;
 use std::fmt::Write;
 
-/// Columns and rows within the axes.
+/// Width and height of the area within the axes.
 const WIDTH: usize = 68;
 const HEIGHT: usize = 17;
 
-/// Columns left of the vertical axis.
+/// Width of the labels left of the vertical axis.
 const MARGIN: usize = 7;
 
-/// Where two series meet.
+/// The character where two series overlap.
 pub(super) const BOTH: char = '*';
 
 /// One line of the chart.
 pub(super) struct Series {
-    /// What its points are drawn with.
+    /// The character of its points.
     pub(super) mark: char,
-    /// Throughput a second and latency in microseconds, in the order they are joined.
+    /// Throughput per second and latency in microseconds, in the order in which they are joined.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A throughput that is worth a word under the axis.
+/// A throughput that is labelled below the axis.
 pub(super) struct Mark {
-    /// Where.
+    /// The throughput.
     pub(super) throughput: f64,
-    /// The word, such as `knee`.
+    /// The label, such as `knee`.
     pub(super) word: String,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn latency_over_throughput(series: &[Series], marks: &[Mark], unit: &
     text + &across.axis(unit) + &across.marks(marks)
 }
 
-/// A dotted line over cells that are still blank.
+/// Draws a dotted line over blank cells.
 fn join(grid: &mut [Vec<char>], from: (usize, usize), to: (usize, usize)) {
     let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1));
     for step in 1..steps {
@@ -104,7 +104,7 @@ impl Across {
         cell(value / (self.step * self.steps as f64) * (WIDTH - 1) as f64).min(WIDTH - 1)
     }
 
-    /// The axis, and its numbers below.
+    /// The axis line, and its numbers below.
     fn axis(&self, unit: &str) -> String {
         let mut line = vec!['-'; WIDTH];
         let mut numbers = vec![' '; MARGIN + 2 + WIDTH + MARGIN];
@@ -112,7 +112,7 @@ impl Across {
             let value = self.step * tick as f64;
             line[self.column(value)] = '+';
             let number = count(value);
-            // Each stands with its middle under its tick.
+            // Each number is centred below its tick.
             let start = MARGIN + 2 + self.column(value) - number.len() / 2;
             numbers.splice(start..start + number.len(), number.chars());
         }
@@ -124,7 +124,7 @@ impl Across {
         let mut text = String::new();
         for Mark { throughput, word } in marks {
             let column = MARGIN + 2 + self.column(*throughput);
-            // To the left where the right side is too narrow.
+            // Labels in the right half extend to the left.
             let line = if column > WIDTH / 2 { format!("{word} ^") } else { format!("^ {word}") };
             let width = if column > WIDTH / 2 { column + 1 } else { column + line.len() };
             let _ = writeln!(text, "{line:>width$}");
@@ -133,21 +133,21 @@ impl Across {
     }
 }
 
-/// `20k`, `1.5M`, `800`.
+/// Formats a number as `20k`, `1.5M`, `800`.
 fn count(value: f64) -> String {
     let (value, suffix) = match value {
         small if small < 1e3 => (small, ""),
         thousands if thousands < 1e6 => (thousands / 1e3, "k"),
         millions => (millions / 1e6, "M"),
     };
-    // Two digits are what a round step has; more is what binary fractions add.
+    // A round step has two decimals; further ones are binary rounding.
     let text = format!("{value:.2}");
     format!("{}{suffix}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The vertical axis: round times, the greatest at the top.
+/// The vertical axis: round times, the maximum at the top.
 struct Up {
-    /// Microseconds.
+    /// Both limits are in microseconds.
     low: f64,
     high: f64,
 }
@@ -166,7 +166,7 @@ impl Up {
         cell(share.clamp(0.0, 1.0) * (HEIGHT - 1) as f64)
     }
 
-    /// Rows with a round time, and what it is: each of 1, 2 and 5 where there is room, else the powers of ten.
+    /// Rows with a round time and its label: 1, 2 and 5 of each decade if there is space, else the powers of ten.
     fn labels(&self) -> Vec<(usize, String)> {
         const MOST: usize = 9;
         let mut times = rounds(self.low, self.high);

@@ -1,10 +1,10 @@
-//! Orion's files, in Orion's own form.
+//! Orion's files, in Orion's own format.
 //!
-//! Goes in: the request (from [`plan::orion`](crate::plan::orion): this module may read it, as it is stored in the
-//! journal), names, the targets, and the records of the points. Comes out: the text of each file. What scripts in the
-//! field read — the csv files, and the lines they search the summary for — is byte for byte Orion's;
-//! `docs/methods/orion.md` has the derivation. A label never names another cell than the one whose numbers stand
-//! beside it, and a point that did not run to its end never stands among those that did.
+//! Input: the request (from [`plan::orion`](crate::plan::orion): this module may read it, as it is stored in the
+//! journal), names, the targets, and the records of the points. Output: the text of each file. What existing scripts
+//! read (the CSV files, and the lines they search for in the summary) is identical to Orion's, byte for byte;
+//! `docs/methods/orion.md` has the derivation. A label always names the cell of the numbers next to it, and an
+//! incomplete point is never listed among the complete ones.
 
 use crate::model::{Coordinates, Kind, LargeType, Layout, MIB, Nanos, OrionRequest};
 use crate::plan::orion::{LARGE, SMALL};
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 
-/// What the files are called and what they say of their origin.
+/// The names of the files, and the origin they state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names<'a> {
     /// Prefix of every file, with its path.
     pub testname: &'a str,
-    /// When the run began, as `yyyymmdd_hhmm`.
+    /// Start of the run, as `yyyymmdd_hhmm`.
     pub stamp: &'a str,
     /// Version of the program.
     pub version: &'a str,
@@ -27,13 +27,13 @@ pub struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// What all files of the run begin with: `mytest_20110510_2303`.
+    /// The common prefix of the run's files: `mytest_20110510_2303`.
     #[must_use]
     pub fn prefix(&self) -> String {
         format!("{}_{}", self.testname, self.stamp)
     }
 
-    /// Where a file goes, such as `summary.txt`.
+    /// The path of a file, such as `summary.txt`.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("{}_{file}", self.prefix()))
@@ -43,7 +43,7 @@ impl Names<'_> {
 /// A target and its size in bytes.
 pub type Member<'a> = (&'a Path, u64);
 
-/// All six files: the end of the name, and the text.
+/// All six files, as suffix of the name and text.
 #[must_use]
 pub fn files(
     request: &OrionRequest,
@@ -61,7 +61,7 @@ pub fn files(
     ]
 }
 
-/// What is printed before the targets are looked at.
+/// The text that is printed before the targets are examined.
 #[must_use]
 pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     format!(
@@ -73,8 +73,8 @@ pub fn banner(request: &OrionRequest, names: &Names<'_>) -> String {
     )
 }
 
-/// A truer estimate than Orion's, printed below the banner, for the `left` data points that are still to be run:
-/// warm-up counts, the idle cell does not.
+/// A more accurate estimate than Orion's, printed below the banner, for the `left` data points still to be run: it
+/// includes the warm-up and not the idle cell.
 #[must_use]
 pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     let (range, cells) = (request.estimate_seconds(), request.cells().len());
@@ -91,7 +91,7 @@ pub fn estimate_line(request: &OrionRequest, left: usize) -> String {
     format!("{left}{of} data point{s} to run; with warm-up that takes {time}{warming}.\n")
 }
 
-/// What `-verbose` prints when the point of `cell` begins. Empty for a cell of another matrix.
+/// The lines that `-verbose` prints when the point of `cell` begins; empty for a cell of another matrix.
 #[must_use]
 pub fn verbose_lines(request: &OrionRequest, cell: Coordinates) -> String {
     let number = request.number_of(cell);
@@ -125,7 +125,7 @@ fn settings(request: &OrionRequest) -> String {
         LargeType::Seq => "large sequential streams",
     };
     let streams = match request.simulate {
-        // Orion's line ends in a space.
+        // Orion's line has a trailing space.
         Layout::Concat => "one LUN per stream ",
         Layout::Stripe { .. } => "RAID-0 striping for all streams",
     };
@@ -173,28 +173,28 @@ pub fn result_block(request: &OrionRequest, points: &[PointRecord]) -> String {
     blocks.join("\n")
 }
 
-/// `mbps.csv`: large I/O, MiB a second; rows from 1.
+/// `mbps.csv`: large I/O in MiB per second; rows from 1.
 #[must_use]
 pub fn mbps_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (request.small_columns(), without_idle(request.large_rows()));
     csv(&columns, &rows, &complete_cells(request, points), |cell| cell.mbps().map(|mbps| format!("{mbps:.2}")))
 }
 
-/// `iops.csv`: small I/O, operations a second; columns from 1.
+/// `iops.csv`: small I/O in operations per second; columns from 1.
 #[must_use]
 pub fn iops_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
     csv(&columns, &rows, &complete_cells(request, points), |cell| cell.iops().map(|iops| format!("{iops:.0}")))
 }
 
-/// `lat.csv`: small I/O, mean response in microseconds; columns from 1.
+/// `lat.csv`: mean response time of small I/O in microseconds; columns from 1.
 #[must_use]
 pub fn lat_csv(request: &OrionRequest, points: &[PointRecord]) -> String {
     let (columns, rows) = (without_idle(request.small_columns()), request.large_rows());
     csv(&columns, &rows, &complete_cells(request, points), |cell| cell.latency_us().map(|us| format!("{us:.2}")))
 }
 
-/// `hist.txt`: the histogram of every class and kind of every point, a line for each bucket that holds something.
+/// `hist.txt`: the histogram of every class and kind of every point, one line per non-empty bucket.
 #[must_use]
 pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
@@ -219,7 +219,7 @@ pub fn hist_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     text
 }
 
-/// `trace.txt`: a line for every second and class of every point.
+/// `trace.txt`: one line for every second and class of every point.
 #[must_use]
 pub fn trace_txt(names: &Names<'_>, points: &[PointRecord]) -> String {
     let mut text = format!(
@@ -256,7 +256,7 @@ fn trace_line(stream: &StreamRecord, second: usize) -> String {
     format!("{} {} {reads} {writes} {} {bytes} {latency}", stream.name, second + 1, both.failures())
 }
 
-/// What a point was, as a comment above its lines.
+/// Describes a point in a comment above its lines.
 fn point_comment(point: &PointRecord) -> String {
     format!(
         "# {} started {} warm-up {:.3} s measured {:.3} s {}\n",
@@ -276,8 +276,8 @@ fn ending(end: &End) -> String {
     }
 }
 
-/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes, large reads,
-/// large writes.
+/// The classes and kinds of a point, in the order of Orion's histograms: small reads, small writes, large reads, large
+/// writes.
 fn classes(point: &PointRecord) -> impl Iterator<Item = (&StreamRecord, Kind)> {
     [SMALL, LARGE]
         .into_iter()
@@ -285,7 +285,7 @@ fn classes(point: &PointRecord) -> impl Iterator<Item = (&StreamRecord, Kind)> {
         .flat_map(|stream| Kind::ALL.map(|kind| (stream, kind)))
 }
 
-/// One measured cell, summed up.
+/// Totals of one measured cell.
 struct Cell<'a> {
     point: &'a PointRecord,
     small: Option<Window>,
@@ -298,20 +298,20 @@ impl<'a> Cell<'a> {
         Self { point, small: total(SMALL), large: total(LARGE) }
     }
 
-    /// Large MiB a second; none where no large I/O was done.
+    /// Large MiB per second; `None` if no large I/O completed.
     fn mbps(&self) -> Option<f64> {
         let done = self.large.as_ref().map(|window| window.done).filter(|done| *done > 0)?;
         let length = self.point.stream(LARGE)?.length;
         Some(done as f64 * f64::from(length) / MIB as f64 / self.seconds()?)
     }
 
-    /// Small I/Os a second; none where none was done.
+    /// Small I/Os per second; `None` if none completed.
     fn iops(&self) -> Option<f64> {
         let done = self.small.as_ref().map(|window| window.done).filter(|done| *done > 0)?;
         Some(done as f64 / self.seconds()?)
     }
 
-    /// Mean response of small I/O, in microseconds.
+    /// Mean response time of small I/O, in microseconds.
     fn latency_us(&self) -> Option<f64> {
         Moments::of(&self.small.as_ref()?.response).map(|moments| moments.mean_us)
     }
@@ -320,14 +320,14 @@ impl<'a> Cell<'a> {
         (self.point.measured > Nanos(0)).then(|| self.point.measured.as_secs_f64())
     }
 
-    /// Counts of small I/Os by Orion's buckets, of one kind.
+    /// Counts of small I/Os of one kind by Orion's buckets.
     fn small_counts(&self, kind: Kind) -> [u64; ORION_BUCKETS] {
         let total = self.point.stream(SMALL).and_then(|stream| stream.total_of(kind)).unwrap_or_default();
         orion_counts(&total.response.histogram)
     }
 }
 
-/// What Orion's latency lines say, in microseconds.
+/// The figures of Orion's latency lines, in microseconds.
 #[expect(clippy::struct_field_names, reason = "a number carries its unit")]
 struct Moments {
     mean_us: f64,
@@ -337,14 +337,14 @@ struct Moments {
 }
 
 impl Moments {
-    /// None where nothing was recorded.
+    /// `None` if nothing was recorded.
     fn of(latencies: &Latencies) -> Option<Self> {
         let count = latencies.histogram.count();
         if count == 0 {
             return None;
         }
         let mean = latencies.sum as f64 / count as f64;
-        // Rounding can leave a little less than nothing where all values are equal.
+        // If all values are equal, rounding can make the variance slightly negative.
         let variance = (latencies.sum_squares / count as f64 - mean * mean).max(0.0);
         Some(Self {
             mean_us: mean / 1e3,
@@ -355,8 +355,7 @@ impl Moments {
     }
 }
 
-/// The last record of each cell: a cell that was stopped and run again counts as it ended in the end. In running
-/// order.
+/// The last record of each cell, in running order: if a cell was stopped and run again, the last run counts.
 fn last_records<'a>(request: &OrionRequest, points: &'a [PointRecord]) -> Vec<&'a PointRecord> {
     let last: BTreeMap<Coordinates, &PointRecord> = points.iter().map(|point| (point.coordinates, point)).collect();
     request.cells().iter().filter_map(|cell| last.get(cell).copied()).collect()
@@ -366,7 +365,7 @@ fn complete_cells<'a>(request: &OrionRequest, points: &'a [PointRecord]) -> Vec<
     last_records(request, points).into_iter().filter(|point| point.end == End::Complete).map(Cell::of).collect()
 }
 
-/// The first cell whose figure is `better` than those of all cells before it.
+/// The first cell whose figure is `better` than all previous ones, and the figure.
 fn best<'a, 'b>(
     cells: &'b [Cell<'a>],
     figure: impl Fn(&Cell<'a>) -> Option<f64>,
@@ -382,13 +381,13 @@ fn label(cell: &Cell<'_>) -> String {
     format!("Small={small} and Large={large}")
 }
 
-/// `Small=5 Large=0`: two words that no other line of the file holds.
+/// `Small=5 Large=0`: two words that no other line of the file contains.
 fn key(coordinates: Coordinates) -> String {
     let (small, large) = coordinates.small_and_large();
     format!("Small={small} Large={large}")
 }
 
-/// A latency line for each kind of small I/O that the cell did.
+/// A latency line for each kind of small I/O in the cell.
 fn latency_lines(cell: &Cell<'_>) -> String {
     let mut text = String::new();
     for (kind, name) in [(Kind::Read, "Read"), (Kind::Write, "Write")] {
@@ -410,16 +409,16 @@ fn latency_lines(cell: &Cell<'_>) -> String {
 /// Buckets of Orion's histograms: below 2 us, then doubling.
 const ORION_BUCKETS: usize = 28;
 
-/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds. The last has no
-/// upper edge.
+/// Lower edge, inclusive, and upper edge, exclusive, of one of Orion's buckets, in microseconds. The last bucket has
+/// no upper edge.
 fn orion_edges(bucket: usize) -> (u64, u64) {
     (if bucket == 0 { 0 } else { 1 << bucket }, 2 << bucket)
 }
 
-/// The counts of a histogram by Orion's buckets; they add up to all values.
+/// The counts of a histogram by Orion's buckets; their sum is the number of all values.
 ///
-/// Exact, not approximate: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of Orion's is an edge of
-/// our buckets.
+/// The counts are exact: 1000 · 2^k ns = 250 · 2^(k+2), and 250 has 8 bits, so every edge of Orion's buckets is an
+/// edge of ours.
 fn orion_counts(histogram: &Histogram) -> [u64; ORION_BUCKETS] {
     let mut counts = [0; ORION_BUCKETS];
     for (low, _, count) in histogram.buckets() {
@@ -436,14 +435,14 @@ fn summary_histogram(cell: &Cell<'_>) -> String {
     let (reads, writes) = (cell.small_counts(Kind::Read), cell.small_counts(Kind::Write));
     for (bucket, (reads, writes)) in reads.iter().zip(&writes).enumerate() {
         let (from, to) = orion_edges(bucket);
-        // Orion labels its first bucket by the whole microseconds it holds, and all others by their edges.
+        // Orion labels its first bucket with the whole microseconds it contains, and all others with their edges.
         let to = if bucket == 0 { 1 } else { to };
         line(&mut text, format_args!("{from:>9} - {to}\t\tus:\t\t{reads}\t\t\t{writes}"));
     }
     text
 }
 
-/// A line for each complete cell in which I/Os failed.
+/// A line for each class and cause of failed I/Os in each complete cell.
 fn failed_lines(cells: &[Cell<'_>]) -> String {
     let mut text = String::new();
     for cell in cells {
@@ -456,7 +455,7 @@ fn failed_lines(cells: &[Cell<'_>]) -> String {
     text
 }
 
-/// A line for each cell that did not run to its end, with what is known of it, and one for those that never began.
+/// A line for each incomplete cell with its known figures, and one for the cells that never began.
 fn incomplete_lines(request: &OrionRequest, points: &[PointRecord]) -> String {
     let mut text = String::new();
     let records = last_records(request, points);
@@ -479,7 +478,7 @@ fn incomplete_lines(request: &OrionRequest, points: &[PointRecord]) -> String {
     text
 }
 
-/// `,` and seven places for each of `values`, without the first comma.
+/// The values, each seven columns wide, separated by commas.
 fn fields<T: Display>(values: &[T]) -> String {
     values.iter().map(|value| format!("{value:>7}")).collect::<Vec<_>>().join(",")
 }
@@ -489,8 +488,8 @@ fn without_idle(mut loads: Vec<u32>) -> Vec<u32> {
     loads
 }
 
-/// A matrix as Orion writes it: the first field eleven places, the others seven. A row ends after its last measured
-/// cell; a cell without a figure before that is blank.
+/// A matrix in Orion's format: the first field is eleven columns wide, the others seven. A row ends after its last
+/// measured cell; earlier cells without a figure are blank.
 fn csv(columns: &[u32], rows: &[u32], cells: &[Cell<'_>], figure: impl Fn(&Cell<'_>) -> Option<String>) -> String {
     let figures: BTreeMap<Coordinates, String> =
         cells.iter().filter_map(|cell| figure(cell).map(|figure| (cell.point.coordinates, figure))).collect();
@@ -509,7 +508,7 @@ fn csv(columns: &[u32], rows: &[u32], cells: &[Cell<'_>], figure: impl Fn(&Cell<
     text
 }
 
-/// Adds a line.
+/// Appends a line.
 fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(content);
@@ -527,10 +526,10 @@ mod tests {
 
     const NAMES: Names<'_> = Names { testname: "mytest", stamp: "20110510_2303", version: "0.1.0", arguments: &[] };
 
-    /// I/Os of one class: how many, of which kind, how long each took.
+    /// I/Os of one class: number, kind, and time of each.
     struct Ios(&'static str, Kind, u64, Nanos);
 
-    /// The record of a point of `seconds` seconds that did `ios`.
+    /// The record of a point of `seconds` seconds in which `ios` completed.
     fn point(small: u32, large: u32, seconds: u64, ios: &[Ios]) -> PointRecord {
         let names = [(SMALL, small, 8192), (LARGE, large, 1 << 20)];
         let streams = names.into_iter().filter(|(_, depth, _)| *depth > 0);
@@ -549,7 +548,7 @@ mod tests {
         }
     }
 
-    /// What Orion does.
+    /// The kinds that Orion uses.
     const KINDS: [Kind; 2] = [Kind::Read, Kind::Write];
 
     fn stream(name: &str, depth: u32, length: u32, seconds: u64, ios: &[Ios]) -> StreamRecord {
@@ -577,12 +576,12 @@ mod tests {
         record
     }
 
-    /// The latency at which `depth` outstanding I/Os make `iops` of them a second.
+    /// The latency at which `depth` outstanding I/Os give `iops`, by Little's law.
     fn little(depth: u32, iops: u64) -> Nanos {
         Nanos::from_secs_f64(f64::from(depth) / iops as f64)
     }
 
-    /// Small reads at `depth`, as many a second as the published sample has.
+    /// Small reads at `depth`, with the rate of the published sample.
     fn small_cell(depth: u32, iops: u64) -> PointRecord {
         point(depth, 0, 2, &[Ios(SMALL, Kind::Read, 2 * iops, little(depth, iops))])
     }
@@ -592,7 +591,7 @@ mod tests {
         point(0, depth, 50, &[Ios(LARGE, Kind::Read, in_50_seconds, Nanos::from_millis(7))])
     }
 
-    /// A simple run with one disk, with the numbers of a published one.
+    /// A simple run with one disk, with the numbers of a published run.
     fn simple() -> (OrionRequest, Vec<PointRecord>) {
         let iops = [2302, 4398, 5450, 6006, 6210];
         let mut points: Vec<PointRecord> = (1..).zip(iops).map(|(depth, iops)| small_cell(depth, iops)).collect();
@@ -613,8 +612,9 @@ mod tests {
         assert_eq!(mbps_csv(&request, &points), mbps);
         assert_eq!(lat_csv(&request, &points), lat);
         // The published files have 128, 128 and 100 bytes. Header and idle row of iops and lat: 11 + 5 × (1 + 7) = 51
-        // each; two rows that end after their first field: 11 each; 124, so four line ends of one byte, the last
-        // line's included. mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and three line ends.
+        // each; two rows that end after their first field: 11 each. The sum is 124, so there are four line ends of one
+        // byte, including the last line's. mbps: a header of 11 + 6 × 8 = 59 and two rows of 11 + 8 = 19: 97, and
+        // three line ends.
         assert_eq!((iops.len(), lat.len(), mbps.len()), (128, 128, 100));
     }
 
@@ -647,7 +647,7 @@ mod tests {
         assert_eq!(left, "1 of 28 data points to run; with warm-up that takes 61 to 70 seconds.\n");
     }
 
-    /// Mixed cells, writes, failed I/Os, a stopped and a broken point.
+    /// Mixed cells, writes, failed I/Os, a stopped point and a broken one.
     fn troubled() -> (OrionRequest, Vec<PointRecord>) {
         let mut request =
             OrionRequest { write: 50, duration: 2, cache_size: Some(51_200), ..OrionRequest::new(RunLevel::Normal) };
@@ -684,7 +684,7 @@ mod tests {
     fn labels_name_the_cell_whose_numbers_stand_there() {
         let (request, points) = troubled();
         let block = result_block(&request, &points);
-        // Both cells do 1000 small I/Os a second and take 1 ms each: the first in running order is named.
+        // Both cells complete 1000 small I/Os per second at 1 ms each: the first in running order is named.
         assert!(
             block.contains("Maximum Small IOPS=1000 @ Small=2 and Large=0\nSmall Read Latency: avg=1000.000 us"),
             "{block}"

@@ -1,6 +1,6 @@
 //! Runs side by side: conditions that differ, figures with their ratios, load points, a verdict.
 //!
-//! Goes in: journals that were read, the first of them the baseline. Comes out: text within 120 columns, or JSON.
+//! Input: journals that were read; the first is the baseline. Output: text of at most 120 columns, or JSON.
 
 use super::table;
 use crate::analyse::{
@@ -13,22 +13,22 @@ use crate::record::journal::{Header, Run};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Columns of names at the left.
+/// Width of the names on the left.
 const NAME_WIDTH: usize = 28;
-/// Columns of a run where two are compared.
+/// Width of a run's column if two are compared.
 const PAIR_WIDTH: usize = 22;
-/// Columns of the baseline where more are compared.
+/// Width of the baseline's column if more are compared.
 const FIRST_WIDTH: usize = 12;
-/// Columns of each other run then.
+/// Width of each other run's column if more are compared.
 const OTHER_WIDTH: usize = 20;
-/// Other runs that fit beside the baseline.
+/// Maximum number of runs next to the baseline.
 const OTHERS_MAX: usize = 3;
-/// Share of the maximum that is still as good in a run that was asked for no precision of its own.
+/// Default tolerance to find the knee, for runs without a precision option.
 const TOLERANCE: f64 = 0.02;
-/// Columns of the whole.
+/// Maximum width of the text.
 const WIDTH: usize = 120;
 
-/// A run, as it is compared.
+/// Prepares a run for a comparison.
 #[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let header = &run.header;
@@ -39,7 +39,7 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     let request = header.request();
     let records = run.latest();
     let points = result.points().to_vec();
-    // The warnings of a whole matrix or curve are not counted.
+    // Warnings about a matrix or a curve as a whole are not counted.
     let of_run = if let RunResult::Calibration(found) = &result { &found.findings[..] } else { &[] };
     let ended = !run.cut && !records.is_empty() && records.iter().all(|record| record.end == End::Complete);
     let through = match request {
@@ -61,7 +61,8 @@ pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
     }
 }
 
-/// A soak, as it is compared; `ended` if its journal ends with a whole line and nobody is writing it.
+/// Prepares a soak for a comparison; `ended` means that its journal ends with a complete line and no process is
+/// writing it.
 #[must_use]
 pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, ended: bool) -> Subject<'a> {
     let SoakResult { rounds, found, findings } = result;
@@ -87,7 +88,7 @@ pub fn soak_subject<'a>(name: &str, header: &'a Header, result: &SoakResult, end
     }
 }
 
-/// How often each warning was raised, by name.
+/// Number of times each warning was raised, by name.
 pub(super) fn warnings_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BTreeMap<String, usize> {
     let mut warnings = BTreeMap::new();
     for finding in findings.filter(|finding| finding.severity != Severity::Note) {
@@ -96,7 +97,7 @@ pub(super) fn warnings_in<'a>(findings: impl Iterator<Item = &'a Finding>) -> BT
     warnings
 }
 
-/// What the run was asked for, as far as it decides what its figures are.
+/// The options of the request that affect its figures.
 fn terms(header: &Header) -> Vec<Term> {
     const SMALL: &str = "size of a small I/O";
     const LARGE: &str = "size of a large I/O";
@@ -165,7 +166,7 @@ fn terms(header: &Header) -> Vec<Term> {
     terms
 }
 
-/// The load of a soak, and its timetable.
+/// The load and the timetable of a soak.
 fn of_rounds(request: &SoakRequest) -> [Term; 5] {
     let load = match request.load {
         Load::Closed { depth } => format!("{depth} outstanding"),
@@ -181,7 +182,7 @@ fn of_rounds(request: &SoakRequest) -> [Term; 5] {
     ]
 }
 
-/// The work of a database's sessions, which stands in the place of a mix and a pattern.
+/// The work of database sessions, which replaces mix and pattern.
 fn of_sessions(SqlTerms { work, .. }: SqlTerms) -> Vec<Term> {
     vec![
         Term::deciding(Scope::All, "pattern", &super::sql::work_line(&work)),
@@ -205,7 +206,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-/// The comparison as JSON, one document. Fields are added, never renamed or taken away.
+/// The comparison as one JSON document. Fields are only added, never renamed or removed.
 #[must_use]
 pub fn json(comparison: &Comparison) -> String {
     let mut text = serde_json::to_string_pretty(comparison).expect("a comparison is made of maps with text keys");
@@ -248,7 +249,7 @@ pub(super) fn figures_of(scope: Scope) -> &'static str {
     }
 }
 
-/// Runs that are not whole, and what is doubtful about them.
+/// Notes about incomplete and imported runs, missing intervals, and warnings.
 fn reserves(comparison: &Comparison) -> String {
     let mut text = String::new();
     let runs = || 0..comparison.names.len();
@@ -270,7 +271,7 @@ fn reserves(comparison: &Comparison) -> String {
     text
 }
 
-/// What another tool that measured this run leaves unsaid; none if it was Rigel.
+/// What is unknown about a run of another tool; `None` if Rigel measured it.
 pub(super) fn not_told(comparison: &Comparison, run: usize) -> Option<String> {
     let (name, tool) = (&comparison.names[run], comparison.imported.get(&run)?);
     let rest = if comparison.rounds.contains_key(&run) {
@@ -284,7 +285,7 @@ pub(super) fn not_told(comparison: &Comparison, run: usize) -> Option<String> {
     ))
 }
 
-/// Why no figure of a run over time has an interval; none if one has, or the run is at loads.
+/// Why no figure of a run over time has an interval; `None` if one has, or if the run is at loads.
 pub(super) fn without_intervals(comparison: &Comparison, run: usize) -> Option<String> {
     let (name, rounds) = (&comparison.names[run], *comparison.rounds.get(&run)?);
     if rounds < ROUNDS_MIN {
@@ -297,7 +298,7 @@ pub(super) fn without_intervals(comparison: &Comparison, run: usize) -> Option<S
     (!has_intervals).then(said)
 }
 
-/// What may have kept a run from being whole.
+/// Possible reasons why a run is incomplete.
 pub(super) fn why_incomplete(comparison: &Comparison, run: usize) -> &'static str {
     if comparison.rounds.contains_key(&run) {
         "it ended early or goes on still, or rounds are missing or broke"
@@ -306,7 +307,7 @@ pub(super) fn why_incomplete(comparison: &Comparison, run: usize) -> &'static st
     }
 }
 
-/// Two runs: a line for each figure.
+/// Two runs: one line per figure.
 fn pair(comparison: &Comparison) -> String {
     let mut text = format!(
         "{:<NAME_WIDTH$}{:<PAIR_WIDTH$}{:<PAIR_WIDTH$}ratio\n",
@@ -323,7 +324,7 @@ fn pair(comparison: &Comparison) -> String {
     text
 }
 
-/// More runs: a column for each, in blocks that fit.
+/// More than two runs: one column each, in blocks that fit the width.
 fn columns(comparison: &Comparison) -> String {
     let mut text = String::new();
     let others: Vec<usize> = (1..comparison.names.len()).collect();
@@ -352,7 +353,7 @@ fn columns(comparison: &Comparison) -> String {
     text
 }
 
-/// Why there is no ratio of this run's figure to the baseline's.
+/// Why this figure of the run has no ratio to the baseline's.
 pub(super) fn without_ratio(comparison: &Comparison, row: &Row, run: usize) -> &'static str {
     if comparison.is_of_other_work(run, row.scope) {
         return "not compared";
@@ -439,7 +440,7 @@ pub(super) fn verdict(comparison: &Comparison, verdict: &Verdict) -> String {
     text
 }
 
-/// The figures of these names, each with its change in percent.
+/// The named figures, each with its change in percent.
 fn with_ratios(comparison: &Comparison, run: usize, names: &[String]) -> String {
     let one = |name: &String| {
         let row = comparison.figures.iter().find(|row| row.name == *name);
@@ -449,7 +450,7 @@ fn with_ratios(comparison: &Comparison, run: usize, names: &[String]) -> String 
     names.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What is to be said of the limit that was asked about; empty if none was.
+/// The result of the slowdown limit; empty if none was given.
 fn slower(comparison: &Comparison) -> String {
     let Some(slower) = &comparison.slower else { return String::new() };
     let limit = slower.limit.exact();
@@ -486,7 +487,7 @@ pub(super) fn shown(figure: Figure, unit: Unit) -> String {
                 Some(_) => format!("{value} {}", quantity::precision(figure.estimate)),
             }
         }
-        // What lies between two values that were tried.
+        // The range between two values that were tried.
         _ => interval.high.map_or_else(
             || value.clone(),
             |high| format!("{value} to {}", bare(Estimate { value: high, interval: None }, unit)),
@@ -538,7 +539,7 @@ fn word(judgement: Judgement) -> &'static str {
     }
 }
 
-/// The end of a name that is too long, which is where names of runs differ.
+/// The end of a name that is too long, because names of runs differ at the end.
 fn shortened(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {
@@ -548,7 +549,7 @@ fn shortened(name: &str, width: usize) -> String {
     format!("…{end}")
 }
 
-/// A sentence over as many lines as it needs.
+/// Wraps a sentence.
 fn wrapped(sentence: &str) -> String {
     table::wrapped("", sentence, 2, WIDTH)
 }

@@ -1,9 +1,9 @@
-//! Cells of our csv files. Orion's files are not made here: their form is Orion's.
+//! Cells of our CSV files. Orion's files have their own format and are not made here.
 
 use crate::model::escaped;
 
-/// A text as a cell, in quotes where it needs them. A spreadsheet takes a text that begins like a formula for one, and
-/// computes or runs it: such a text gets an apostrophe before it. Numbers are no texts: they are written as they are.
+/// A text as a cell, quoted if necessary. A spreadsheet would run a text that begins like a formula, so such a text
+/// gets an apostrophe before it. Numbers are written directly, not with this function.
 pub(super) fn cell(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     let text = escaped(text);

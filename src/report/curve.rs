@@ -1,4 +1,4 @@
-//! A curve of latency against throughput as text: a line a point, a chart, what the shape tells, what is doubtful.
+//! A latency-throughput curve as text: one line per point, a chart, and the facts about its shape.
 
 use super::calibration::{self, NAME_WIDTH};
 use super::chart::{self, Mark, Series};
@@ -15,7 +15,7 @@ fn request(run: &Run) -> Option<&CurveRequest> {
     }
 }
 
-/// Heading; tables, chart and facts of the curve. Empty if the run was made by another verb.
+/// The heading; and tables, chart and facts of the curve. Empty if another verb made the run.
 pub(super) fn parts(run: &Run, found: &CurveResult) -> (String, String) {
     let Some(request) = request(run) else { return Default::default() };
     let mut text = String::new();
@@ -41,18 +41,18 @@ pub(super) fn parts(run: &Run, found: &CurveResult) -> (String, String) {
     (calibration::heading(run, &workload(request), found.points.len()), text)
 }
 
-/// The points of an open loop, and those of a closed one.
+/// The points of the open loop, and those of the closed loop.
 fn by_loop(found: &CurveResult) -> (Vec<&PointSummary>, Vec<&PointSummary>) {
     found.points.iter().partition(|point| point.step() == Step::Rate)
 }
 
-/// The chart, and what the points tell together.
+/// The chart, and the facts about all points together.
 pub(super) fn shape(found: &CurveResult) -> String {
     let (open, closed) = by_loop(found);
     drawn(if open.is_empty() { &closed } else { &open }, found) + &facts(found)
 }
 
-/// What the points of a run do, in words; empty if it was made by another verb.
+/// The workload of a run, in words; empty if another verb made it.
 pub(super) fn workload_of(run: &Run) -> String {
     request(run).map_or_else(String::new, workload)
 }
@@ -104,7 +104,7 @@ fn closed_table(points: &[&PointSummary], rate: &str) -> String {
     text
 }
 
-/// What the columns of an open loop are.
+/// Explains the columns of an open loop.
 fn open_heading(request: &CurveRequest) -> String {
     let spacing = match request.arrivals {
         Arrivals::Poisson => "Poisson",
@@ -154,7 +154,7 @@ fn open_table(points: &[&PointSummary], found: &CurveResult, request: &CurveRequ
     text
 }
 
-/// The streams beside, a line for each point; empty if there were none.
+/// The second streams, one line per point; empty if there were none.
 fn beside(points: &[&PointSummary], load: &str) -> String {
     let mut text = String::new();
     for point in points {
@@ -220,7 +220,7 @@ pub(super) fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str
     }
 }
 
-/// What is wrong with a point: its offered rate was not met, or it broke the bound.
+/// The fault of a point: its offered rate was not met, or it broke the bound.
 pub(super) fn mark(class: &ClassSummary) -> &'static str {
     if class.met == Some(false) {
         "not met"
@@ -231,7 +231,7 @@ pub(super) fn mark(class: &ClassSummary) -> &'static str {
     }
 }
 
-/// One line for what the tool itself added, so that nobody takes it for the device's.
+/// A line about the delay that the tool itself added, so that it is not attributed to the device.
 fn scheduling_delay(found: &CurveResult) -> String {
     found.scheduling_delay.map_or_else(String::new, |delay| {
         format!(
@@ -242,7 +242,7 @@ fn scheduling_delay(found: &CurveResult) -> String {
     })
 }
 
-/// The chart, with a legend, and the knee or the maximum marked.
+/// The chart with a legend, and a mark at the knee or the maximum.
 fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
     let series = |mark, of: fn(&LatencySummary) -> f64| Series {
         mark,
@@ -269,12 +269,12 @@ fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
     format!("{what} over throughput: o p50, x p99{both}\n{chart}")
 }
 
-/// One load alone is no curve, and has no knee.
+/// A single load is not a curve and has no knee.
 fn has_shape(found: &CurveResult) -> bool {
     found.points.iter().filter(|point| point.step() == Step::Depth).count() > 1
 }
 
-/// What the points tell together.
+/// The facts about all points together.
 fn facts(found: &CurveResult) -> String {
     let mut text = String::new();
     let rate = found.naming().rate;
@@ -295,7 +295,7 @@ fn facts(found: &CurveResult) -> String {
     text + &kept(found)
 }
 
-/// The greatest load that was met, or that kept the bound.
+/// The highest load that was met, or that kept the bound.
 fn kept(found: &CurveResult) -> String {
     let sustained = &found.sustained;
     let name = found.bound.as_ref().map_or_else(|| "offered rates".into(), |bound| format!("within {bound}"));

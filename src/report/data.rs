@@ -1,4 +1,4 @@
-//! The report for programs: JSON and csv.
+//! The machine-readable report: JSON and CSV.
 
 use super::csv::cell;
 use crate::analyse::sql::{Figure, ServerFigures};
@@ -11,13 +11,13 @@ use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Version of the form of JSON reports: 2 has coordinates that say what they are.
+/// Version of the format of JSON reports. Since 2, coordinates name their loads.
 const FORMAT: u32 = 2;
 
-/// With what every JSON report of a run begins: what was run, on what, with which versions.
+/// The start of every JSON report of a run: the command, the target, and the versions.
 #[derive(Debug, Serialize)]
 pub(super) struct Head<'a> {
-    /// Version of the form of these reports.
+    /// Version of the report format.
     format: u32,
     version: &'a str,
     started: &'a str,
@@ -43,12 +43,12 @@ impl<'a> Head<'a> {
     }
 }
 
-/// A report as JSON, one document with a line break at its end.
+/// A report as one JSON document with a final line break.
 pub(super) fn document(report: &impl Serialize) -> String {
     serde_json::to_string_pretty(report).expect("a report is made of maps with text keys") + "\n"
 }
 
-/// What the JSON report holds. Fields are added, never renamed or taken away.
+/// The JSON report. Fields are only added, never renamed or removed.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -56,25 +56,25 @@ struct Report<'a> {
     conclusion: Conclusion,
     points_planned: usize,
     points: &'a [PointSummary],
-    /// Of a run by `calibrate`: what it found.
+    /// For `calibrate`: its results.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<&'a Calibration>,
-    /// Of a run by `curve`: what it showed as a whole.
+    /// For `curve`: its results as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     curve: Option<&'a CurveResult>,
-    /// Of a run by `layers`: what each of them cost.
+    /// For `layers`: the cost of each layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<&'a LayersResult>,
-    /// Of a run by `import`: what other tools measured.
+    /// For `import`: the figures of other tools.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     imported: &'a [ImportedSummary],
-    /// Of one imported series of a throughput: what it says of days, as of a soak.
+    /// For a soak or a single imported throughput series: its analysis over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictability: Option<&'a Predictability>,
     findings: Vec<&'a Finding>,
 }
 
-/// The report of a run as JSON, one document.
+/// The report of a run as one JSON document.
 #[must_use]
 pub fn json(run: &Run, result: &RunResult) -> String {
     let header = &run.header;
@@ -105,8 +105,8 @@ pub fn json(run: &Run, result: &RunResult) -> String {
     document(&report)
 }
 
-/// The report of a run as csv: a head line, then a line for every class of every point. Columns are added at the end,
-/// never renamed or taken away.
+/// The report of a run as CSV: a header line, then one line for every class of every point. Columns are only added at
+/// the end, never renamed or removed.
 #[must_use]
 pub fn csv(run: &Run) -> String {
     let mut text =
@@ -143,7 +143,7 @@ pub fn csv(run: &Run) -> String {
     text
 }
 
-/// The columns from `step` on: what is known of the figures, and what an open loop has besides. Empty is unknown.
+/// The columns from `step` on: intervals, and figures of an open loop. Empty means unknown.
 fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
     let mut text = format!("{},", point.coordinates.step_name());
     let mut figure = |value: Option<f64>| {
@@ -162,7 +162,7 @@ fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
     text + &format!("{}{}\n", class.unserved, of_server(point))
 }
 
-/// The columns from `blocks_per_s` on: what a database server did; empty for raw I/O, and where it does not tell.
+/// The columns from `blocks_per_s` on: a database server's figures; empty for raw I/O, and if not reported.
 fn of_server(point: &PointSummary) -> String {
     let sql = point.sql.as_deref();
     let server = sql.and_then(|sql| sql.server.as_ref());

@@ -1,4 +1,4 @@
-//! The job file that makes fio do what a data point does, so that anybody can check our figures with another tool.
+//! An fio job file for a data point, so that anybody can check our figures with another tool.
 
 use crate::model::{
     Arrivals, EngineInfo, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until,
@@ -8,11 +8,10 @@ use crate::record::journal::{Header, Run};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The job file for the point of a run that has this name, such as `4,1`, `depth:8` or `rate:12000`. `engine` is the
-/// one of the run.
+/// The job file for the named point of a run, such as `4,1`, `depth:8` or `rate:12000`. `engine` is that of the run.
 ///
 /// # Errors
-/// The run has no such point, or fio cannot do what it does.
+/// The run has no such point, or fio cannot run it.
 pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> {
     let (header, points) = (&run.header, points(run));
     let wanted: String = name.chars().filter(|c| !c.is_whitespace()).collect();
@@ -41,7 +40,7 @@ pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> 
         let _ = writeln!(text, "\n[{}-{}]\nbs={}", stream.name, number + 1, stream.length);
         if !classes.contains(&stream.name.as_str()) {
             if !classes.is_empty() {
-                // Or fio would add the classes up, and their latencies with them.
+                // Otherwise fio would combine the classes and their latencies.
                 text.push_str("new_group=1\n");
             }
             classes.push(&stream.name);
@@ -67,8 +66,8 @@ pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> 
     Ok(text)
 }
 
-/// Refuses texts that would be more in a job than the name of a file or a job: fio runs commands that a job names, and
-/// a journal may come from anywhere.
+/// Refuses text that would be more than the name of a file or a job: fio runs commands that a job contains, and a
+/// journal may come from anywhere.
 fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<(), Error> {
     let refuse = |what: &str, text: &str, special: &[char]| {
         let is_plain = !text.chars().any(|c| drives_a_terminal(c) || special.contains(&c)) && text.trim() == text;
@@ -88,7 +87,7 @@ fn refuse_unsafe(header: &Header, point: &Point, members: &[PathBuf]) -> Result<
     refuse("time", &header.started, &[])
 }
 
-/// The points of a run: as planned, or, where each was chosen by what the ones before it showed, as measured.
+/// The points of a run: as planned, or as measured if each depended on the previous ones.
 fn points(run: &Run) -> Vec<Point> {
     if run.header.points.is_empty() {
         run.latest().into_iter().filter_map(|record| record.asked.map(|asked| *asked)).collect()
@@ -97,12 +96,12 @@ fn points(run: &Run) -> Vec<Point> {
     }
 }
 
-/// How much is outstanding, and in an open loop how much is due.
+/// The options for outstanding I/Os and, in an open loop, for the rate.
 fn load(stream: &Stream, engine: &EngineInfo) -> String {
     let how = if engine.thread_per_io { "numjobs" } else { "iodepth" };
     let slots = format!("{how}={}\n", stream.load.slots());
     let Load::Open { rate, arrivals, in_flight_max } = stream.load else { return slots };
-    // fio's rates are each job's own, and those of reads and writes are apart.
+    // fio's rates are per job, and separate for reads and writes.
     let each = if engine.thread_per_io { rate / f64::from(in_flight_max) } else { rate };
     let part = |share: f64| format!("{:.0}", (each * share).round().max(1.0));
     let rates = match stream.mix.writes {
@@ -121,7 +120,7 @@ fn load(stream: &Stream, engine: &EngineInfo) -> String {
     )
 }
 
-/// The options that make fio visit the positions of a stream, each with what it does otherwise.
+/// The options that make fio visit the positions of a stream, with comments on the differences.
 fn positions(stream: &Stream, places: &Places) -> String {
     match stream.pattern {
         Pattern::Uniform => String::new(),
@@ -130,7 +129,7 @@ fn positions(stream: &Stream, places: &Places) -> String {
             places.beginning(start.saturating_mul(length), length)
         }
         Pattern::Zipf { theta } => {
-            // fio takes no 1.
+            // fio does not accept 1.
             let theta = if (theta - 1.0).abs() < 1e-6 { 1.0001 } else { theta };
             format!(
                 "# ours is exact; fio approximates, and its hash can put two popular blocks in one place\n\
@@ -156,25 +155,25 @@ fn positions(stream: &Stream, places: &Places) -> String {
     }
 }
 
-/// The option that makes fio's writes durable before they count, where ours are.
+/// The option that makes fio's writes durable before they count, if ours are.
 fn durability(stream: &Stream, engine: &EngineInfo) -> String {
     let is_durable = stream.mix.kinds().contains(&Kind::Log);
     if is_durable { format!("{}sync=dsync\n", engine.fio.log_writes) } else { String::new() }
 }
 
-/// Where the members of the volume lie, for streams that begin somewhere.
+/// The members of the volume, for streams with a start position.
 struct Places {
-    /// As fio is to be told them.
+    /// Their names, escaped for fio.
     names: Vec<String>,
-    /// Where each begins in a concatenation, in bytes of the volume.
+    /// Start of each member in a concatenation, in bytes of the volume.
     starts: Vec<u64>,
-    /// Bytes of a stripe, if the members take turns.
+    /// Bytes of a stripe, if the volume is striped.
     stripe: Option<u64>,
 }
 
 impl Places {
     fn of(header: &Header, members: &[PathBuf]) -> Self {
-        // A run that was ended early has not made all the points that its members were cut for.
+        // The grain comes from the request, because a run that ended early has not made all its points.
         let grain = header.request().grain().max(1);
         let sizes = header.facts.members.iter().map(|member| member.bytes.0 / grain * grain);
         let starts = sizes.scan(0_u64, |end, size| {
@@ -192,7 +191,7 @@ impl Places {
         }
     }
 
-    /// The options of a sequential stream that begins at `offset` of the volume. fio's offset is one in each file.
+    /// The options of a sequential stream that begins at `offset` of the volume. fio's offset is within each file.
     fn beginning(&self, offset: u64, length: u64) -> String {
         if let Some(stripe) = self.stripe {
             let row = offset / stripe.max(1) / self.names.len() as u64 * stripe;
@@ -208,7 +207,7 @@ impl Places {
     }
 }
 
-/// A colon separates names in fio, so one within a name is escaped.
+/// Escapes colons, which separate names in fio.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(':', "\\:")
 }

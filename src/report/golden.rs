@@ -1,9 +1,8 @@
-//! Compares a text with a file under `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` writes the
-//! files anew.
+//! Compares text with a file in `tests/golden/`, byte for byte. `UPDATE_GOLDEN=1 cargo test` rewrites the files.
 
 use std::path::Path;
 
-/// Fails if `text` is not what the golden file `name` holds.
+/// Fails if `text` differs from the golden file `name`.
 #[track_caller]
 pub(crate) fn check(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

@@ -1,6 +1,6 @@
-//! What other tools measured, as text and as csv, and as a run that can be compared.
+//! Imported figures as text and as CSV, and as a subject of comparisons.
 //!
-//! A figure that the tool does not tell is `-`, and below the table stands what it does not tell.
+//! A figure that the tool does not report is `-`, and a note below the table explains what is missing.
 
 use super::comparison::warnings_in;
 use super::csv::cell;
@@ -13,12 +13,12 @@ use crate::record::imported::{Figures, LoadPoint, ToldLoad};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Columns of the text.
+/// Maximum width of the text.
 const WIDTH: usize = 120;
-/// Series that are told one by one; iostat has hundreds.
+/// Maximum number of listed series; iostat has hundreds.
 const SERIES_MAX: usize = 60;
 
-/// Heading and figures.
+/// The heading, and the figures.
 pub(super) fn parts(run: &Run, result: &ImportedResult) -> (String, String) {
     let header = &run.header;
     let imported =
@@ -57,7 +57,7 @@ fn heading(found: &ImportedSummary) -> String {
     text
 }
 
-/// `name: words`, over as many lines as it needs.
+/// `name: words`, wrapped.
 fn wrapped(name: &str, words: &str) -> String {
     if words.is_empty() { String::new() } else { table::wrapped(&format!("{name}:"), words, 2, WIDTH) }
 }
@@ -94,7 +94,7 @@ fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width { text.into() } else { text.chars().take(width - 1).chain(['…']).collect() }
 }
 
-/// What the tool does not tell of its loads.
+/// Explains which figures the tool does not report.
 fn not_told(found: &ImportedSummary) -> String {
     let tool = &found.tool;
     let lacks = |of: fn(&LoadFigures) -> bool| found.loads.iter().any(of);
@@ -149,7 +149,7 @@ fn series(series: &[SeriesSummary]) -> String {
     text
 }
 
-/// Two decimals where they tell something; more of what is so small that they would not.
+/// Formats a value with two decimals where they are significant, and with more for very small values.
 fn bare(value: f64) -> String {
     if value.abs() >= 1000.0 || value.fract() == 0.0 {
         format!("{value:.0}")
@@ -160,16 +160,16 @@ fn bare(value: f64) -> String {
     }
 }
 
-/// Three significant digits of what is less than a hundred, without zeros at the end: `31.5`, `0.03`, `0.00123`.
+/// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`, `0.00123`.
 pub(super) fn three_digits(value: f64) -> String {
-    // Below a billionth nothing that was counted tells anything.
+    // Differences below a billionth are meaningless for counted values.
     let decimals = (1..9).find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95).unwrap_or(9);
     let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The report as csv: of loads a line for each kind of each, of series a line for each sample. None of a run that Rigel
-/// measured. Columns are added at the end.
+/// The report as CSV: one line for each kind of each load, or one line per sample of a series. Columns are only added
+/// at the end.
 #[must_use]
 pub fn csv(result: &ImportedResult) -> String {
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
@@ -222,7 +222,7 @@ pub fn csv(result: &ImportedResult) -> String {
     text
 }
 
-/// What was imported, as a run that is compared with others.
+/// The imported figures as a subject of a comparison.
 pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> Subject<'a> {
     let points: Vec<&LoadPoint> = run
         .imported
@@ -253,7 +253,7 @@ pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> 
     }
 }
 
-/// What decides of what the figures are, as far as it is told and the same in all loads that it is of.
+/// Workload parameters, where the tool reports them and all loads agree.
 fn terms(points: &[&LoadPoint]) -> Vec<Term> {
     let mut terms = Vec::new();
     let is_one = points.windows(2).all(|two| {
@@ -271,13 +271,13 @@ fn terms(points: &[&LoadPoint]) -> Vec<Term> {
         if let [one] = sizes[..] { Some(Bytes(one.into())) } else { None }
     };
     let is_large_alone = is_one && size("small").is_none();
-    // A curve of large I/O is one of small I/O of that size, in our words.
+    // A curve of large I/O counts as a curve of small I/O of that size.
     let small = if is_large_alone { size("large").filter(|_| !is_matrix(points)) } else { size("small") };
     terms.extend(small.map(|size| Term::deciding(Scope::Small, "size of a small I/O", &size)));
     if !is_large_alone || is_matrix(points) {
         terms.extend(size("large").map(|size| Term::deciding(Scope::Large, "size of a large I/O", &size)));
     }
-    // Of several works each has its place among the loads, or none.
+    // If the workloads differ, each load has its own step, or none.
     let first = points.first().filter(|_| is_one);
     let share = first.and_then(|point| Ratio::from_percent(point.writes_percent?));
     terms.extend(share.map(|share| Term::deciding(Scope::All, "share of writes", &share.exact())));

@@ -1,4 +1,4 @@
-//! What each layer costs as text: a table for each number of sessions, then from layer to layer where the rest went.
+//! The cost of each layer as text: a table for each number of sessions, then the differences between layers.
 
 use super::sql;
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, quantity};
@@ -6,7 +6,7 @@ use crate::model::{Bytes, Layer, LayersRequest, Nanos, Request};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Columns of a layer's name.
+/// Width of a layer's name.
 const NAME: usize = 33;
 
 fn request(run: &Run) -> Option<&LayersRequest> {
@@ -16,12 +16,12 @@ fn request(run: &Run) -> Option<&LayersRequest> {
     }
 }
 
-/// The engine of the first layer; empty if the run was made by another verb.
+/// The engine of the first layer; empty if another verb made the run.
 pub(super) fn asynchronous(run: &Run) -> String {
     request(run).map_or_else(String::new, |request| request.asynchronous.clone())
 }
 
-/// Heading; the tables, and where the rest went. Empty if the run was made by another verb.
+/// The heading; and the tables with the differences. Empty if another verb made the run.
 pub(super) fn parts(run: &Run, found: &LayersResult) -> (String, String) {
     let Some(request) = request(run) else { return Default::default() };
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn heading(run: &Run, request: &LayersRequest) -> String {
     text
 }
 
-/// The table of one number of sessions, and what changes from layer to layer.
+/// The table for one number of sessions, and the changes from layer to layer.
 fn one_table(table: &LayerTable, asynchronous: &str) -> String {
     let mut text = format!(
         "\n{:<NAME$} {:>8} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}\n",
@@ -118,7 +118,8 @@ pub(super) fn name(figures: &LayerFigures, asynchronous: &str) -> String {
     format!("{:<2} {name}", figures.layer.number())
 }
 
-/// `2 to 4  83.4 % of the blocks; a session is 300us longer at a block; CPU +40.1us: 5.1us here, 35.0us in the server`.
+/// `2 to 4`, what lies between, and a line such as `83.4 % of the blocks; at a block a session is 300us longer; CPU
+/// 5.1us more here, 35.0us more in the server`.
 pub(super) fn step_line(step: &LayerStep, table: &LayerTable) -> String {
     let more = |us: f64| {
         let size = Nanos::from_micros_f64(us.abs());
@@ -146,11 +147,11 @@ pub(super) fn step_line(step: &LayerStep, table: &LayerTable) -> String {
     text
 }
 
-/// What a longer time is made of, where CPU time alone does not tell.
+/// Says how much of a longer time is waiting, if CPU time does not explain it.
 fn waiting(step: &LayerStep, table: &LayerTable) -> Option<String> {
     let cpu = step.client_cpu_us + step.server_cpu_us?;
     let rest = step.time_us - cpu.max(0.0);
-    // What is within a tenth of the block's time is no more than how well the rates are known.
+    // A rest below a tenth of the block's time is within the precision of the rates.
     let whole = table.layers.iter().find(|figures| figures.layer == step.to)?;
     let at_a_block = f64::from(table.sessions) * 1e6 / whole.blocks_per_s.value.max(1e-9);
     (rest > at_a_block / 10.0).then(|| {

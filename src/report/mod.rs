@@ -1,6 +1,6 @@
-//! How results look: text for people, data for programs, Orion's own files, fio's job files.
+//! Reports in all formats: text, JSON and CSV, HTML, Orion's own files, fio's job files.
 //!
-//! Goes in: a journal that was read. Comes out: text. Pure: it opens nothing, and asks no clock what time it is.
+//! Input: a journal that was read. Output: text. Pure: it opens nothing and reads no clock.
 
 use crate::analyse::{PointSummary, RunResult};
 use crate::record::journal::Run;
@@ -24,7 +24,7 @@ pub mod soak;
 pub mod sql;
 pub mod table;
 
-/// What a run found.
+/// The results of a run.
 #[must_use]
 pub fn result(run: &Run) -> RunResult {
     let usable = run.header.facts.usable.0;
@@ -32,7 +32,7 @@ pub fn result(run: &Run) -> RunResult {
     RunResult::of(run, &is_more_planned)
 }
 
-/// The report for people: what was measured, the conclusion, the figures, the findings.
+/// The report as text: what was measured, the conclusion, the figures, the findings.
 #[must_use]
 pub fn text(run: &Run, result: &RunResult, detail: table::Detail) -> String {
     let header = &run.header;
@@ -49,7 +49,7 @@ pub fn text(run: &Run, result: &RunResult, detail: table::Detail) -> String {
     format!("{heading}\n{conclusion}\n{figures}{findings}{}", table::cut_off(run))
 }
 
-/// The report for spreadsheets.
+/// The report as CSV.
 #[must_use]
 pub fn csv(run: &Run, result: &RunResult) -> String {
     match result {

@@ -1,7 +1,7 @@
-//! A series of rounds as text and as csv: the verdict, figures, a timeline, what changed when, objectives.
+//! A series of rounds as text and as CSV: the verdict, figures, a timeline, changes with their dates, objectives.
 //!
-//! Goes in: rounds and what was found in them, from a soak's journal or from another tool's figures. What is not known
-//! of such figures, latencies for one, is left out.
+//! Input: rounds and their analysis, from a soak's journal or from another tool's figures. What is unknown of such
+//! figures, such as latencies, is left out.
 
 use super::csv::cell;
 use super::data::{self, Head};
@@ -15,18 +15,19 @@ use crate::record::journal::Header;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Columns of a timeline's bar.
+/// Maximum width of a timeline's bar.
 const BAR: f64 = 40.0;
-/// Rows of a timeline by rounds; more rounds share a row.
+/// Maximum number of rows of a timeline by rounds; with more rounds, several share a row.
 const ROWS_MAX: usize = 26;
-/// Days from which on a row is a day.
+/// Duration in days from which on a row is a day.
 const DAYS_MIN: i64 = 2;
-/// Lines of a list, at most.
+/// Maximum number of lines of a list.
 const LIST_MAX: usize = 12;
-/// From nothing to the greatest of all.
+/// Bar characters from zero to the maximum.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The screen, within 120 columns. The journal of a soak of weeks is never in memory as a whole: its header does.
+/// The report, at most 120 columns wide. It needs only the header: the journal of a soak of weeks is never in memory
+/// as a whole.
 #[must_use]
 pub fn text(header: &Header, result: &SoakResult, detail: Detail) -> String {
     let (heading, figures) = parts(header, result);
@@ -34,12 +35,12 @@ pub fn text(header: &Header, result: &SoakResult, detail: Detail) -> String {
     format!("{heading}\n{}\n{figures}{findings}", table::conclusion(&result.conclusion(header)))
 }
 
-/// Heading and figures.
+/// The heading, and the figures.
 pub(super) fn parts(header: &Header, result: &SoakResult) -> (String, String) {
     (heading(header, result), series(result))
 }
 
-/// What a series says: figures, timeline, what changed, objectives.
+/// The results of a series: figures, timeline, changes, objectives.
 pub(super) fn series(result: &SoakResult) -> String {
     let found = &result.found;
     let mut text = figures(found).trim_start_matches('\n').to_string();
@@ -50,7 +51,8 @@ pub(super) fn series(result: &SoakResult) -> String {
     text
 }
 
-/// A head line, then a line a round. Columns are added at the end, never renamed or taken away.
+/// The rounds as CSV: a header line, then one line per round. Columns are only added at the end, never renamed or
+/// removed.
 #[must_use]
 pub fn csv(result: &SoakResult) -> String {
     let mut text =
@@ -123,12 +125,12 @@ fn heading(header: &Header, result: &SoakResult) -> String {
     )
 }
 
-/// `468us`: of microseconds.
+/// Formats microseconds as `468us`.
 pub(super) fn time(us: f64) -> String {
     Nanos::from_micros_f64(us).to_string()
 }
 
-/// A figure of a quantity with its unit.
+/// Formats a value of a quantity with its unit.
 pub(super) fn show(of: Quantity, value: f64) -> String {
     match of {
         Quantity::Rate => rate(value),
@@ -136,7 +138,7 @@ pub(super) fn show(of: Quantity, value: f64) -> String {
     }
 }
 
-/// Three digits, or all before the point.
+/// Formats a rate with three significant digits, or all digits before the point.
 pub(super) fn rate(value: f64) -> String {
     let digits = match value {
         small if small < 10.0 => 2,
@@ -188,12 +190,12 @@ fn figures_row(name: &str, figures: &SeriesFigures, show: fn(f64) -> String, to:
     )
 }
 
-/// The median of figures; none of nothing.
+/// The median of finite values; `None` if there are none.
 pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     median(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }
 
-/// The rounds over time: a row a day for days, else a row for each round or for a few.
+/// The rounds over time: one row per day if there are several days, else one row per round or per few rounds.
 fn timeline(rounds: &[Round], to: Resolution) -> String {
     let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { return String::new() };
     let greatest = rounds.iter().filter_map(Round::counted_rate).fold(0.0, f64::max);
@@ -316,12 +318,12 @@ fn what_changed(found: &Predictability) -> String {
     "\nwhat changed\n".to_string() + &lines.iter().map(|line| wrapped(line, 2)).collect::<String>()
 }
 
-/// What is said of a quantity instead of its changes.
+/// Replaces the list of changes of a quantity that changed too often.
 pub(super) fn too_often(of: Quantity) -> String {
     format!("{}: too many changes to tell apart, so none is told", of.name())
 }
 
-/// A slowdown in a sentence.
+/// Describes a slowdown in a sentence.
 pub(super) fn episode(slow: &Episode, to: Resolution) -> String {
     let end = slow.end.map_or("not back when the series ended".into(), |end| format!("back from {} on", end.shown(to)));
     format!(
@@ -337,7 +339,7 @@ pub(super) fn episode(slow: &Episode, to: Resolution) -> String {
     )
 }
 
-/// A change in a sentence.
+/// Describes a change in a sentence.
 pub(super) fn change(change: &ChangePoint, to: Resolution) -> String {
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     let known = change
@@ -354,7 +356,7 @@ pub(super) fn change(change: &ChangePoint, to: Resolution) -> String {
     )
 }
 
-/// What the host shows.
+/// Describes what changed on the host.
 pub(super) fn host(shifts: Option<&[HostShift]>) -> String {
     match shifts {
         None => "of the host nothing is known".into(),
@@ -363,7 +365,7 @@ pub(super) fn host(shifts: Option<&[HostShift]>) -> String {
     }
 }
 
-/// A daily pattern in a sentence.
+/// Describes a daily pattern in a sentence.
 pub(super) fn daily(pattern: &DailyPattern) -> String {
     let percent = |factor: f64| format!("{:+.1} %", (factor - 1.0) * 100.0);
     format!(
@@ -376,7 +378,7 @@ pub(super) fn daily(pattern: &DailyPattern) -> String {
     )
 }
 
-/// A share in percent that is never shown as all of it unless it is.
+/// Formats a fraction in percent; 100 % is shown only if it is exact.
 pub(super) fn share(value: f64) -> String {
     let shown = format!("{:.2}", value * 100.0);
     if shown == "100.00" && value < 1.0 { "99.99 %".into() } else { format!("{shown} %") }
@@ -418,7 +420,7 @@ fn objective(result: &ObjectiveResult, to: Resolution) -> String {
     )
 }
 
-/// What became of rounds that are not whole.
+/// Describes rounds that are not complete.
 pub(super) fn rounds(found: &Predictability) -> String {
     let mut lines: Vec<String> = found.cut.iter().map(|rounds| cut(rounds, found.resolution)).collect();
     let counts = &found.rounds;
@@ -440,7 +442,7 @@ pub(super) fn rounds(found: &Predictability) -> String {
     "\nrounds\n".to_string() + &lines.iter().map(|line| wrapped(line, 2)).collect::<String>()
 }
 
-/// Which rounds were cut, in a sentence.
+/// Describes the cut rounds in a sentence.
 pub(super) fn cut(cut: &crate::analyse::CutRounds, to: Resolution) -> String {
     let (was, s) = if cut.rounds == 1 { ("was", "") } else { ("were", "s") };
     let limit = cut.limit_seconds.map_or_else(String::new, |seconds| format!(" of {seconds:.0} s"));
@@ -455,12 +457,12 @@ pub(super) fn cut(cut: &crate::analyse::CutRounds, to: Resolution) -> String {
     format!("{} of {} round{s} {was} cut by the time limit{limit}{work}, {when}{inferred}{pieces}", cut.rounds, cut.of)
 }
 
-/// Words in lines of 118 columns, those after the first set in two further than it.
+/// Wraps text to 118 columns; further lines are indented by two more.
 fn wrapped(text: &str, indent: usize) -> String {
     table::wrapped(&" ".repeat(indent), text, if indent == 0 { 0 } else { indent + 2 }, 118)
 }
 
-/// What the JSON report of a soak holds. Fields are added, never renamed or taken away.
+/// The JSON report of a soak. Fields are only added, never renamed or removed.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -471,7 +473,7 @@ struct Report<'a> {
     findings: Vec<&'a Finding>,
 }
 
-/// The report as JSON, one document.
+/// The report as one JSON document.
 #[must_use]
 pub fn json(header: &Header, result: &SoakResult) -> String {
     let report = Report {

@@ -1,4 +1,4 @@
-//! The report of sessions of a database as text, and the line that spreadsheets of SLOB's users are fed with.
+//! The report of database sessions as text, and the line format of SLOB users' spreadsheets.
 
 use super::calibration::NAME_WIDTH;
 use super::curve::{p99, steady, times};
@@ -8,13 +8,13 @@ use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, Sql
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Longest timeline that is shown second by second; a longer one is shown in as many steps.
+/// Maximum number of rows of a timeline; a longer one has several seconds per row.
 const TIMELINE_MAX: usize = 20;
 
-/// Columns of the bars of a histogram.
+/// Maximum width of a histogram's bars.
 const BAR: usize = 40;
 
-/// Heading and figures; `None` if the run is not one of sessions.
+/// The heading, and the figures; `None` if the run is not one of sessions.
 pub(super) fn parts(run: &Run, found: &CurveResult) -> Option<(String, String)> {
     let Request::Sql(request) = run.header.request() else { return None };
     let terms = request.sql?;
@@ -64,7 +64,7 @@ pub(super) fn tables_line(tables: Tables) -> String {
     format!("{number} of {} rows, one to a block of {}", tables.scale, Bytes(tables.block.into()))
 }
 
-/// What the sessions do, in words.
+/// The work of the sessions, in words.
 pub(super) fn work_line(work: &SqlWork) -> String {
     let percent = |share: f64| format!("{} %", (share * 1e4).round() / 100.0);
     let way = match work.way {
@@ -94,7 +94,7 @@ pub(super) fn work_line(work: &SqlWork) -> String {
     text
 }
 
-/// A line for each point.
+/// One line per point.
 fn loads(points: &[PointSummary]) -> String {
     let mut text = format!(
         "{:>8} {:>8} {:<8} {:>8} {:>10} {:>7} {:>7}  {:<20} {:>7} {:>7} {:>6} {:>10}  steady\n",
@@ -136,12 +136,12 @@ fn loads(points: &[PointSummary]) -> String {
     text
 }
 
-/// A figure with so many decimals; a dash where it is not known.
+/// Formats a figure with this number of decimals; a dash if unknown.
 fn known(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
 }
 
-/// All that is known of one point.
+/// All details of one point.
 fn details(point: &PointSummary) -> String {
     let (Some(class), Some(sql)) = (point.classes.first(), &point.sql) else { return String::new() };
     let mut text = figures(point, sql);
@@ -263,7 +263,7 @@ fn histogram(sql: &SqlSummary) -> String {
     text
 }
 
-/// The measurement in steps: what was read, the CPU, and where the sessions were.
+/// The measurement in steps: reads, CPU, and wait events.
 fn timeline(moments: &[Moment]) -> String {
     if moments.len() < 2 {
         return String::new();
@@ -299,7 +299,7 @@ fn timeline(moments: &[Moment]) -> String {
     text
 }
 
-/// Who counted the same blocks.
+/// The counts of the same blocks by different parties.
 fn witnesses(witnesses: &[Witnessed]) -> String {
     if witnesses.is_empty() {
         return String::new();
@@ -325,7 +325,7 @@ fn witnesses(witnesses: &[Witnessed]) -> String {
     text
 }
 
-/// How the server executes the read, in its own words.
+/// How the server executes the read, from its `EXPLAIN`.
 fn plan(run: &Run) -> String {
     let lines = run.header.facts.server.as_ref().map_or(&[][..], |server| &server.plan);
     if lines.is_empty() {
@@ -338,11 +338,12 @@ fn plan(run: &Run) -> String {
     text
 }
 
-/// The head of the columns that [`awr_lines`] fills.
+/// Header of the columns that [`awr_lines`] fills.
 const AWR_HEAD: &str = "FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS|PWRITES|WRITE_MBS|REDO_MBS|\
                         DFSR_LAT|DPR_LAT|DFPR_LAT|DFPW_LAT|LFPW_LAT|TOP WAIT|";
 
-/// A line a point in the shape of SLOB's `awr_info`, under its head. What the server does not tell is empty.
+/// One line per point in the format of SLOB's `awr_info`, with its header. Figures that the server does not report are
+/// empty.
 #[must_use]
 pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
     let block = run
@@ -392,7 +393,7 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
     text
 }
 
-/// What the server did at each point of a curve; empty for raw I/O.
+/// The server's figures for each point of a curve; empty for raw I/O.
 pub(super) fn beside_curve(points: &[PointSummary]) -> String {
     if points.iter().all(|point| point.sql.is_none()) {
         return String::new();

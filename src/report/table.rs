@@ -1,4 +1,4 @@
-//! The report for people: one screen of text.
+//! The parts of the text report.
 
 use crate::analyse::{ClassSummary, Conclusion, MatrixResult, PointSummary};
 use crate::model::{Bytes, Finding, Nanos, Severity, Target};
@@ -6,8 +6,8 @@ use crate::record::End;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Words behind `opening` in lines of `width` columns, those after the first `hang` columns in. A longer word stands
-/// alone.
+/// Wraps words after `opening` to `width` columns; further lines are indented by `hang`. A longer word has its own
+/// line.
 pub(super) fn wrapped(opening: &str, words: &str, hang: usize, width: usize) -> String {
     let (mut text, mut line) = (String::new(), opening.to_string());
     for word in words.split_whitespace() {
@@ -28,13 +28,13 @@ pub(super) fn conclusion(conclusion: &Conclusion) -> String {
     wrapped("", &conclusion.sentence, 0, 118)
 }
 
-/// Heading and figures of a matrix.
+/// The heading, and the figures of a matrix.
 pub(super) fn parts(run: &Run, result: &MatrixResult) -> (String, String) {
     let header = &run.header;
     let summaries = &result.points;
     let mut text = String::new();
     let facts = &header.facts;
-    // A scratch file has its size in its name.
+    // The name of a scratch file contains its size.
     let size = match header.target {
         Target::Scratch { .. } => String::new(),
         _ => format!(" of {}", facts.usable),
@@ -48,7 +48,7 @@ pub(super) fn parts(run: &Run, result: &MatrixResult) -> (String, String) {
     (text, figures.concat())
 }
 
-/// That the journal's last line was lost, if it was.
+/// Says that the journal's last line was lost, if it was.
 pub(super) fn cut_off(run: &Run) -> &'static str {
     if run.cut {
         "\nThe journal's last line was cut off and is left out: the run was killed while writing it.\n"
@@ -57,7 +57,7 @@ pub(super) fn cut_off(run: &Run) -> &'static str {
     }
 }
 
-/// A line for every class of every point.
+/// One line for every class of every point.
 #[must_use]
 pub fn points(summaries: &[PointSummary]) -> String {
     let mut text = format!(
@@ -94,7 +94,7 @@ fn class_line(class: &ClassSummary, summary: &PointSummary) -> String {
     )
 }
 
-/// What proves that the volume was measured and not a corner of it: one line a class, over all points.
+/// Shows that the whole volume was measured, not a corner of it: one line per class, over all points.
 #[must_use]
 pub fn coverage(summaries: &[PointSummary]) -> String {
     let mut text = String::new();
@@ -123,8 +123,8 @@ pub fn coverage(summaries: &[PointSummary]) -> String {
     text
 }
 
-/// What the kernel counted on the devices below, over all points; empty where it cannot be told. `findings` say what
-/// the target is.
+/// The kernel's byte count of the devices, over all points; empty if not available. `findings` are those about the
+/// target.
 #[must_use]
 pub fn witness(summaries: &[PointSummary], findings: &[Finding]) -> String {
     let witnesses = summaries.iter().filter_map(|summary| summary.witness);
@@ -144,15 +144,14 @@ pub fn witness(summaries: &[PointSummary], findings: &[Finding]) -> String {
     format!("the kernel counted {share:.1} % of the bytes asked for on the devices below{why}\n")
 }
 
-/// Notes that nearly every virtual disk earns, and what each says in a few words. Several of them are folded into one
-/// line.
+/// Notes that apply to nearly every virtual disk, each with a short text. Several of them are folded into one line.
 const USUAL: [(&str, &str); 3] = [
     ("rotational", "says that it spins"),
     ("write-cache", "has a write-back cache"),
     ("merges", "may merge adjacent requests"),
 ];
 
-/// One note in the place of the notes that nearly every virtual disk earns; none if there are fewer than two.
+/// One note that replaces those that apply to nearly every virtual disk; `None` if there are fewer than two.
 fn usual_of_disks(findings: &[(&Finding, usize)]) -> Option<String> {
     let has = |name: &str| findings.iter().any(|(finding, _)| finding.name == name);
     let found: Vec<&str> = USUAL.iter().filter(|(name, _)| has(name)).map(|(_, words)| *words).collect();
@@ -161,21 +160,21 @@ fn usual_of_disks(findings: &[(&Finding, usize)]) -> Option<String> {
     (found.len() > 1).then(sentence)
 }
 
-/// True for a note that [`usual_of_disks`] may stand for.
+/// True for a note that [`usual_of_disks`] may replace.
 fn is_usual_of_disks(finding: &Finding) -> bool {
     USUAL.iter().any(|(name, _)| *name == finding.name)
 }
 
-/// How much of the findings a report shows.
+/// The amount of detail of findings in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Notes that nearly every virtual disk earns are folded into one line.
+    /// Notes that apply to nearly every virtual disk are folded into one line.
     Usual,
     /// Every finding in full.
     Verbose,
 }
 
-/// The findings, worst first, those that recur told once: each with how many more there are of its kind.
+/// The findings, highest severity first; one per kind, with the number of others of its kind.
 pub(super) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, usize)> {
     let mut sorted: Vec<&Finding> = findings.collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -184,8 +183,8 @@ pub(super) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&
     (0..sorted.len()).filter(is_first).map(|index| (sorted[index], others(index))).collect()
 }
 
-/// The findings, worst first: warnings each with its hint, then notes, a line each; empty if there are none. Findings
-/// that recur are told once.
+/// The findings, highest severity first: each warning with its hint, then notes, one line each; empty if there are
+/// none. Findings of the same kind appear once.
 #[must_use]
 pub fn findings<'a>(findings: impl Iterator<Item = &'a Finding>, detail: Detail) -> String {
     let (mut warnings, mut notes) = (String::new(), String::new());

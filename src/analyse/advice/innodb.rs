@@ -3,36 +3,36 @@
 use super::{Advice, Ground, Opinion, Product, Section, other_block, size, three_digits, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
 
-/// `innodb_page_size`, unless it was changed when the server was set up.
+/// Default `innodb_page_size`. It can only be set when the server is set up.
 const PAGE: u32 = 16 << 10;
 
-/// The share of the rate of writes that background work may take at the most: the rest is for reads. A choice, and said
-/// to be one.
+/// Maximum fraction of the write rate that background work may take; the rest is for reads. It is a choice, and the
+/// output says so.
 pub(super) const HEADROOM: f64 = 0.5;
 
-/// What `innodb_io_capacity` is of `innodb_io_capacity_max`, as the product's own default has it.
+/// Ratio of `innodb_io_capacity` to `innodb_io_capacity_max`, as in the product's own defaults.
 const CAPACITY_OF_MAX: f64 = 0.5;
 
-/// Least value of `innodb_io_capacity`.
+/// Minimum value of `innodb_io_capacity`.
 const CAPACITY_MIN: f64 = 100.0;
 
-/// Beyond this the manual sees little use.
+/// The manual sees little use in values above this.
 const CAPACITY_USUAL_MAX: f64 = 20_000.0;
 
-/// Requests that a thread serves.
+/// Requests that one I/O thread serves.
 const REQUESTS_A_THREAD: f64 = 256.0;
 
-/// What the products have of either sort of threads where nothing is set, at least.
+/// Minimum default number of I/O threads of each kind (read, write).
 const THREADS_DEFAULT: f64 = 4.0;
 
-/// Most threads of either sort.
+/// Maximum number of I/O threads of each kind.
 const THREADS_MAX: f64 = 64.0;
 
-/// All that is advised.
+/// All settings for `MySQL` or `MariaDB`.
 pub(super) fn section(ground: &Ground, product: Product) -> Section {
     let found = ground.found;
     let settings = vec![
-        // A capacity above the maximum would be cut down to it: the maximum comes first.
+        // The maximum comes first: a capacity above it would be cut down to it.
         capacity(ground, product, "innodb_io_capacity_max", HEADROOM),
         capacity(ground, product, "innodb_io_capacity", HEADROOM * CAPACITY_OF_MAX),
         threads(ground, product, "innodb_read_io_threads", ground.knee().map(|(knee, _)| knee), found.at_knee),
@@ -133,7 +133,7 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     Advice { statement: statement(product, setting, advice.value.as_ref()), ..advice }
 }
 
-/// The rate of writes, its range wide enough for pages larger than what was measured: a page may take as long as all
+/// The write rate, with its interval widened for pages larger than the measured size: a page may take as long as all
 /// the blocks in it.
 pub(super) fn with_pages(writes: AtLoad) -> Estimate {
     let smaller = (f64::from(writes.io_bytes) / f64::from(PAGE)).min(1.0);

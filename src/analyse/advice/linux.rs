@@ -1,14 +1,15 @@
-//! Linux: the line of `io.cost.model`, by which the kernel weighs I/Os of different kinds against one another.
+//! Linux: the line of `io.cost.model`, which tells the kernel what I/Os of different kinds cost relative to each
+//! other.
 
 use super::{Advice, Ground, Product, Section, size, three_digits, unsteady_or_unknown};
 use crate::analyse::AtLoad;
 
 const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; tools/cgroup/iocost_coef_gen.py";
 
-/// What the model's rates count.
+/// The I/O size of the model's rates, in bytes.
 const PAGE: u32 = 4096;
 
-/// All that is advised.
+/// All settings for `io.cost.model`.
 pub(super) fn section(ground: &Ground) -> Section {
     let found = ground.found;
     let settings = vec![
@@ -36,7 +37,7 @@ fn assigned(advice: Advice) -> Advice {
     Advice { statement: advice.value.as_ref().map(|value| format!("{}={value}", advice.setting)), ..advice }
 }
 
-/// The greater of one stream and of large reads at the depth of the most.
+/// The higher of two rates: one sequential stream, and large reads at the depth of their maximum.
 fn rbps(ground: &Ground) -> Advice {
     let found = ground.found;
     let both = found.stream.into_iter().chain(found.large);
@@ -117,7 +118,7 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
         .collect();
     names.sort_unstable();
     names.dedup();
-    // The kernel wants the number of a whole disk, which only one that is named has.
+    // The kernel wants the device number of a whole disk. It is known only if the target names exactly one disk.
     let number = match names[..] {
         [name] => format!("$(cat /sys/block/{name}/dev)"),
         _ => "MAJ:MIN".into(),

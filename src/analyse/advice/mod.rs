@@ -1,8 +1,10 @@
-//! What to set in a database, from what a calibration found: each setting with its formula, its range, its source,
-//! when it misleads, and the statement that would apply it.
+//! Advice on database settings, from the results of a calibration.
 //!
-//! Goes in: a calibration and the header of its run. Comes out: advice, a section a product. A figure that was not
-//! measured is never made up: the setting says so, and what would measure it. Nothing is applied.
+//! Each setting has its formula, its range, its source, the cases in which it misleads, and the statement that would
+//! apply it.
+//!
+//! Input: a calibration and the header of its run. Output: one section of advice per product. A figure that was not
+//! measured is never made up: the setting says so, and names the command that measures it. Nothing is applied.
 
 mod innodb;
 mod linux;
@@ -16,7 +18,7 @@ use crate::record::journal::Header;
 use serde::Serialize;
 use std::path::Path;
 
-/// What is advised about.
+/// A product that advice is given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
@@ -28,17 +30,17 @@ pub enum Product {
     Mariadb,
     /// Oracle Database.
     Oracle,
-    /// `ScyllaDB`, and whatever else is built on Seastar.
+    /// `ScyllaDB`, and everything else built on Seastar.
     Scylla,
-    /// The kernel's own model of what I/O costs.
+    /// The kernel's own model of I/O cost.
     Linux,
 }
 
 impl Product {
-    /// All of them, in the order in which they are told.
+    /// All products, in output order.
     pub const ALL: [Product; 6] = [Self::Postgres, Self::Mysql, Self::Mariadb, Self::Oracle, Self::Scylla, Self::Linux];
 
-    /// As its makers write it.
+    /// The product's name as its makers write it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,7 +53,7 @@ impl Product {
         }
     }
 
-    /// What begins a comment where its statements are written.
+    /// The comment marker of the language in which its statements are written.
     #[must_use]
     pub fn comment(self) -> &'static str {
         match self {
@@ -61,46 +63,46 @@ impl Product {
     }
 }
 
-/// Another value that is advised, and its reason.
+/// Another recommended value, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Opinion {
-    /// As one would write it.
+    /// The value, as it is written in a configuration.
     pub value: String,
     /// Where it comes from, and why it differs.
     pub why: String,
 }
 
-/// One setting.
+/// Advice on one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// Whose setting it is.
+    /// The product that the setting belongs to.
     pub database: Product,
-    /// Its name.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// As one would write it; none if what it is derived from was not measured.
+    /// The value, as it is written in a configuration; `None` if the figures it needs were not measured.
     pub value: Option<String>,
-    /// The least and the greatest value that the measurement allows, as one would write them.
+    /// The minimum and maximum values that the measurement allows, as they are written in a configuration.
     pub range: Option<[String; 2]>,
-    /// The value before it is rounded and kept within what the product takes, in the product's unit.
+    /// The value before rounding and clamping to what the product accepts, in the product's unit.
     pub estimate: Option<Estimate>,
-    /// The formula with its numbers; of a value that is missing, what is known about it.
+    /// The formula with its numbers; for a missing value, what is known about it.
     pub derivation: String,
     /// Document and section.
     pub source: &'static str,
-    /// When it is known to mislead.
+    /// The cases in which it is known to mislead.
     pub misleads: String,
-    /// The statement, or line of a file, that applies it; none if it is a part of a larger one.
+    /// The statement or file line that applies it; `None` if it is a part of a larger one.
     pub statement: Option<String>,
-    /// What others say.
+    /// What others recommend.
     pub opinions: Vec<Opinion>,
-    /// What is doubtful about the figures that this one was made of.
+    /// Warnings about the figures that the value is based on.
     pub warnings: Vec<String>,
-    /// Of a value that is missing: the command that would measure it.
+    /// For a missing value: the command that measures it.
     pub measure_by: Option<String>,
 }
 
 impl Advice {
-    /// Without a value yet.
+    /// Advice that has no value yet.
     fn blank(database: Product, setting: &'static str, source: &'static str) -> Self {
         Self {
             database,
@@ -118,7 +120,7 @@ impl Advice {
         }
     }
 
-    /// With this value, told by `write`.
+    /// The same advice with this value, formatted by `write`.
     fn valued(self, estimate: Estimate, write: impl Fn(f64) -> String) -> Self {
         Self {
             value: Some(write(estimate.value)),
@@ -128,24 +130,24 @@ impl Advice {
         }
     }
 
-    /// Without a value: `known` says what is known, `command` what would measure it.
+    /// The same advice without a value: `known` says what is known, `command` what measures it.
     fn not_measured(self, known: impl Into<String>, command: String) -> Self {
         Self { derivation: known.into(), measure_by: Some(command), ..self }
     }
 }
 
-/// All that is advised about one product.
+/// The advice for one product.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section {
     /// The product.
     pub database: Product,
     /// Its settings.
     pub settings: Vec<Advice>,
-    /// What to run, or to write into a file, line by line, with comments.
+    /// What to run, or to write into a file: lines with comments.
     pub apply: Vec<String>,
 }
 
-/// What to set in `products`, as far as it was measured.
+/// Advice for `products`, as far as the figures were measured.
 #[must_use]
 pub fn advise(found: &Calibration, header: &Header, products: &[Product]) -> Vec<Section> {
     let ground = Ground { found, header };
@@ -159,7 +161,7 @@ pub fn advise(found: &Calibration, header: &Header, products: &[Product]) -> Vec
     products.iter().map(section).collect()
 }
 
-/// The names of what is doubtful about a run, each once: in the look before it, in the run as a whole, in a point.
+/// Names of all findings above a note, each once: from the check before the run, the run as a whole, and its points.
 #[must_use]
 pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
     let of_points = found.points.iter().flat_map(|point| &point.findings);
@@ -173,15 +175,15 @@ pub fn warnings_of(found: &Calibration, header: &Header) -> Vec<String> {
     names
 }
 
-/// What advice stands on.
+/// What the advice is based on.
 struct Ground<'a> {
     found: &'a Calibration,
     header: &'a Header,
 }
 
 impl Ground<'_> {
-    /// The command that would measure what this run did not: `options` come after the target. What is there already is
-    /// never named for writing; a scratch file beside it is.
+    /// The command that measures what this run did not; `options` follow the target. It never names existing data as a
+    /// target for writes, but a scratch file beside it.
     fn command(&self, options: &str) -> String {
         let target = match &self.header.target {
             Target::Scratch { directory, .. } => quoted(directory),
@@ -195,7 +197,8 @@ impl Ground<'_> {
         format!("rigel calibrate {target} {options}")
     }
 
-    /// The depth at the knee, and the depths between which it lies: the next lower one that was measured did less.
+    /// The depth at the knee, and its range: from one above the next lower measured depth, which achieved less, to the
+    /// knee.
     fn knee(&self) -> Option<(f64, [f64; 2])> {
         let knee = self.found.curve.knee?;
         let depths = self.found.points.iter().filter(|point| point.step() == Step::Depth);
@@ -205,27 +208,27 @@ impl Ground<'_> {
         Some((knee.load, [low, knee.load]))
     }
 
-    /// The warning that there may be a knee beyond the depths that were measured.
+    /// The warning that there may be a knee beyond the measured depths.
     fn knee_warning(&self) -> Option<String> {
         let open = self.found.curve.knee.is_some_and(|knee| !knee.bounded_above);
         open.then(|| "knee-not-reached: throughput still rose at the greatest depth measured".into())
     }
 
-    /// True if a disk below says that it spins; none if there is none, or none that is known.
+    /// True if a disk of the target reports that it spins; `None` if no disk is known.
     fn rotational(&self) -> Option<bool> {
         let mut devices = self.header.facts.members.iter().flat_map(|member| &member.devices).peekable();
         devices.peek()?;
         Some(devices.any(|device| device.rotational))
     }
 
-    /// Seconds for which the greatest rate of random writes was measured.
+    /// Seconds for which the maximum rate of random writes was measured.
     fn write_seconds(&self) -> Option<f64> {
         let depth = self.found.writes?.depth;
         let points = &self.found.points;
         points.iter().find(|point| point.coordinates == Coordinates::Write { depth }).map(|point| point.measured_s)
     }
 
-    /// The greatest MB/s of any write that was measured: no write as large as large reads is.
+    /// The highest MB/s of any measured write. No write is as large as the large reads.
     fn most_written(&self) -> Option<f64> {
         let log = self.found.log_writes.iter().map(|log| log.at.mb_per_s.value);
         let random = self.found.writes.map(|at| at.mb_per_s.value);
@@ -233,7 +236,7 @@ impl Ground<'_> {
     }
 }
 
-/// What is doubtful about single figures, in words.
+/// Warnings about single figures: not steady, or without an interval.
 fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
     let known = figures.iter().flatten();
     let unsteady = known
@@ -252,8 +255,7 @@ fn unsteady_or_unknown(figures: &[Option<AtLoad>]) -> Vec<String> {
     warnings
 }
 
-/// The warning that the product's block is another one than was measured; none if it is this one. `options` measure
-/// it.
+/// The warning that the product's block size is not the measured one; `None` if it is. `options` would measure it.
 fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
     (measured.io_bytes != block).then(|| {
         format!(
@@ -264,7 +266,7 @@ fn other_block(measured: AtLoad, block: u32, options: &str) -> Option<String> {
     })
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for the shell where necessary.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
@@ -275,13 +277,13 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// A number without an error.
+/// A number without an error, as an estimate.
 fn exact(value: f64) -> Estimate {
     Estimate { value, interval: Some(Limits { low: value, high: Some(value) }) }
 }
 
-/// `a / b`. The interval is that of independent figures by the delta method on logarithms: the distances of the ends
-/// add up as squares. None where either has none with both ends, or where one reaches zero.
+/// `a / b`. The interval is that of independent figures by the delta method on logarithms: the distances of the limits
+/// add up as squares. `None` if either has no interval with both limits, or a lower limit that is not above zero.
 fn quotient(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value / b.value;
     let ends = |of: Estimate| {
@@ -295,23 +297,23 @@ fn quotient(a: Estimate, b: Estimate) -> Estimate {
     Estimate { value, interval }
 }
 
-/// A whole number.
+/// Formats a value as a whole number.
 fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
-/// A whole number of three significant digits.
+/// Formats a value as a whole number with three significant digits.
 fn three_digits(value: f64) -> String {
     let scale = 10_f64.powf((value.abs().max(1.0).log10().floor() - 2.0).max(0.0));
     format!("{:.0}", (value / scale).round() * scale)
 }
 
-/// A time of so many microseconds.
+/// Formats a time in microseconds.
 fn time(us: f64) -> String {
     Nanos::from_micros_f64(us).to_string()
 }
 
-/// A size.
+/// Formats a size.
 fn size(bytes: u32) -> Bytes {
     Bytes(bytes.into())
 }

@@ -1,4 +1,4 @@
-//! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that this measurement would leave.
+//! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement.
 
 use super::{Advice, Ground, Opinion, Product, Section, size, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
@@ -8,10 +8,10 @@ const VIEW: &str = "Oracle Database Reference, DBA_RSRC_IO_CALIBRATE";
 const DOP: &str =
     "Oracle VLDB and Partitioning Guide, Automatic Degree of Parallelism; Reference, DBA_RSRC_IO_CALIBRATE";
 
-/// What Auto DOP takes for `MAX_PMBPS` where nothing was calibrated, since 12.1.
+/// The `MAX_PMBPS` that Auto DOP assumes if nothing was calibrated, since 12.1.
 const PMBPS_DEFAULT: &str = "200";
 
-/// All that is advised.
+/// All figures of the row.
 pub(super) fn section(ground: &Ground) -> Section {
     let found = ground.found;
     let mut settings = vec![
@@ -78,7 +78,7 @@ fn figure(
     Advice { derivation: how(at), warnings: unsteady_or_unknown(&[Some(at)]), ..blank.valued(of(at), whole) }
 }
 
-/// `NUM_PHYSICAL_DISKS` is what was told to the measurement, not found by it.
+/// `NUM_PHYSICAL_DISKS` is an input to the measurement (`--num-disks`), not a result.
 fn disks(ground: &Ground) -> Advice {
     let disks = match ground.header.request() {
         Request::Calibrate(request) => request.num_disks,
@@ -131,7 +131,7 @@ fn apply(settings: &[Advice]) -> Vec<String> {
         lines.push("-- The row is not whole: something of it was not measured.".into());
         return lines;
     };
-    // Every line is a comment: a block that was pasted with the others shall not write into a table of the dictionary.
+    // Every line is a comment, so that a block pasted with the others does not write into a table of the dictionary.
     let row = format!("--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", "));
     lines.extend(
         [

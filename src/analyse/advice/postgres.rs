@@ -1,26 +1,26 @@
-//! `PostgreSQL`: what a random page costs, and how many reads to keep in flight.
+//! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
 
 use super::{
     Advice, Ground, Opinion, Product, Section, exact, other_block, quotient, size, time, unsteady_or_unknown, whole,
 };
 use crate::analyse::{AtLoad, Estimate, Limits};
 
-/// `BLCKSZ`, as it is built nearly everywhere.
+/// `BLCKSZ` of nearly every build.
 const BLOCK: u32 = 8192;
 
-/// Share of random reads that find their block in a cache, as the documentation up to 17 has it of the default.
+/// Fraction of random reads that find their block in a cache; the documentation up to 17 says so of the default.
 const CACHED: f64 = 0.9;
 
-/// Greatest value of `effective_io_concurrency`.
+/// Maximum value of `effective_io_concurrency`.
 const CONCURRENCY_MAX: f64 = 1000.0;
 
-/// Greatest value of `io_workers`.
+/// Maximum value of `io_workers`.
 const WORKERS_MAX: f64 = 32.0;
 
 const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
 const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
 
-/// All that is advised.
+/// All settings for `PostgreSQL`.
 pub(super) fn section(ground: &Ground) -> Section {
     let settings = vec![
         random_page_cost(ground),
@@ -45,7 +45,7 @@ fn statement(setting: &str, value: Option<&String>) -> Option<String> {
     value.map(|value| format!("ALTER SYSTEM SET {setting} = {value};"))
 }
 
-/// A cost with as many decimals as mean something; never less than what a sequential page costs.
+/// Formats a cost with its significant decimals; at least 1, the cost of a sequential page.
 fn cost(ratio: f64) -> String {
     match ratio.max(1.0) {
         ratio if ratio < 9.95 => format!("{ratio:.1}"),
@@ -53,17 +53,17 @@ fn cost(ratio: f64) -> String {
     }
 }
 
-/// Microseconds for each block of a transfer of so many megabytes a second.
+/// Microseconds per block of a transfer at the measured MB/s.
 fn block_us(at: AtLoad, block: u32) -> Estimate {
     quotient(exact(block.into()), at.mb_per_s)
 }
 
-/// What a random read takes over what a block of a sequential read takes, with nothing else going on.
+/// Time of a random read divided by the time per block of a sequential read, on idle storage.
 pub(super) fn ratio_at_depth_1(random: AtLoad, stream: AtLoad) -> Estimate {
     quotient(random.mean_us, block_us(stream, random.io_bytes))
 }
 
-/// The same where the storage has all it can do: the time that it has for each.
+/// The same ratio on saturated storage: the storage time per random read and per block of a large read.
 pub(super) fn ratio_at_knee(random: AtLoad, large: AtLoad) -> Estimate {
     quotient(large.mb_per_s, random.mb_per_s)
 }
@@ -145,7 +145,7 @@ fn common_advice(ground: &Ground) -> Opinion {
     Opinion { value: "1.1".into(), why: why.into() }
 }
 
-/// The greatest value before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above `depth`.
+/// The maximum setting before 13 whose prefetch distance, `n` (1 + 1/2 + … + 1/n), is not above `depth`.
 pub(super) fn before_13(depth: f64) -> f64 {
     let mut harmonic = 0.0;
     let mut count = 0.0;
@@ -232,7 +232,7 @@ fn io_workers(ground: &Ground) -> Advice {
     Advice { statement: statement("io_workers", advice.value.as_ref()), ..advice }
 }
 
-/// The size at which MB/s saturates lies between the two that were measured, or beyond them.
+/// Not derived: the size at which MB/s saturates lies between the two measured sizes, or beyond them.
 fn io_combine_limit(ground: &Ground) -> Advice {
     let found = ground.found;
     let known = match (found.at_knee, found.large) {
@@ -247,7 +247,7 @@ fn io_combine_limit(ground: &Ground) -> Advice {
         ),
         _ => "large reads were not measured".into(),
     };
-    // `--as postgres` reads 128 KiB at once, other runs 1 MiB: two runs tell.
+    // `--as postgres` reads 128 KiB at once, other runs 1 MiB: it takes both runs to know.
     let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
     let command = ground.command(if has_128k { "" } else { "--as postgres" });
     Advice {

@@ -1,14 +1,14 @@
-//! `ScyllaDB` and Seastar: `io_properties.yaml`, from which the I/O scheduler knows what a disk can do.
+//! `ScyllaDB` and Seastar: `io_properties.yaml`, which tells the I/O scheduler what a disk can do.
 
 use super::{Advice, Ground, Product, Section, other_block, size, three_digits, unsteady_or_unknown};
 use crate::analyse::{AtLoad, Estimate};
 
 const SOURCE: &str = "Seastar, doc/io-properties-file.md";
 
-/// What `iotune` reads and writes at random on nearly every disk.
+/// The block size of `iotune`'s random reads and writes on nearly every disk.
 const BLOCK: u32 = 4096;
 
-/// All that is advised.
+/// All settings of `io_properties.yaml`.
 pub(super) fn section(ground: &Ground) -> Section {
     let found = ground.found;
     let settings = vec![
@@ -83,7 +83,7 @@ fn write_bandwidth(ground: &Ground) -> Advice {
             )
         },
     );
-    // iotune is Seastar's own.
+    // iotune is Seastar's own tool.
     Advice::blank(Product::Scylla, "write_bandwidth", SOURCE)
         .not_measured(known, "iotune --evaluation-directory DIRECTORY --properties-file io_properties.yaml".into())
 }

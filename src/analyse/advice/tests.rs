@@ -1,4 +1,4 @@
-//! The formulas, on a calibration that is made up: what every setting must be follows from a few figures.
+//! Tests of the formulas on a made-up calibration: every setting follows from a few figures.
 
 use super::*;
 use crate::analyse::{Knee, LogWrites, Mean, calibration};
@@ -8,7 +8,7 @@ use crate::model::{
 use crate::record::journal::EngineChoice;
 use std::path::PathBuf;
 
-/// A load, its figures known to 1 %.
+/// One load, with figures known to 1 %.
 fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
     let known = |value: f64| Estimate { value, interval: Some(Limits { low: value * 0.99, high: Some(value * 1.01) }) };
     let response_us = f64::from(depth) / iops * 1e6;
@@ -25,8 +25,8 @@ fn at(depth: u32, io_bytes: u32, iops: f64) -> AtLoad {
     }
 }
 
-/// A device that serves 8 operations at a time, each in 100 us and 1 ns a byte, as a closed loop of reads of 8 KiB and
-/// 1 MiB sees it; and 40,000 writes of 16 KiB a second.
+/// A device that serves 8 operations at a time, each in 100 us plus 1 ns per byte, seen by a closed loop of reads of 8
+/// KiB and 1 MiB; and 40,000 writes of 16 KiB per second.
 pub(crate) fn example() -> Calibration {
     let rate = |depth: u32, bytes: u32| f64::from(depth.min(8)) / (100e-6 + f64::from(bytes) * 1e-9);
     let read = |depth, bytes| Some(at(depth, bytes, rate(depth, bytes)));
@@ -51,7 +51,7 @@ pub(crate) fn example() -> Calibration {
     found
 }
 
-/// A run on a file of one disk.
+/// The header of a run on a file on one disk.
 pub(crate) fn header() -> Header {
     let device = BlockDevice { name: "nvme0n1".into(), ..BlockDevice::default() };
     let member = VolumeMember {
@@ -128,10 +128,10 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
     assert!((alone.value - truth).abs() < 1e-9, "{alone:?}");
     assert_eq!(random_page_cost.statement.as_deref(), Some("ALTER SYSTEM SET random_page_cost = 12;"));
     let others: Vec<&str> = random_page_cost.opinions.iter().map(|opinion| opinion.value.as_str()).collect();
-    // At depth 1, with nine in ten cached, and what is commonly advised.
+    // At depth 1, with nine in ten cached, and the common advice.
     assert_eq!(others, ["12", "1.2", "1.1"]);
     let mut level = found.clone();
-    // Random reads of the storage's whole bandwidth: a page costs the same wherever it lies, never less.
+    // Random reads that use the storage's whole bandwidth: a page costs the same wherever it lies, never less.
     level.at_knee = Some(at(64, 8192, 2e6));
     assert_eq!(value(&level, Product::Postgres, "random_page_cost"), "1.0");
 }
@@ -152,7 +152,7 @@ fn concurrency_is_the_depth_at_the_knee_within_what_the_server_takes() {
 
 #[test]
 fn before_13_a_value_counted_disks() {
-    // What the release notes of 13 give for 1 to 4 and 10: 1, 3, 5.5, 8.3 and 29.3 reads in flight.
+    // The release notes of 13 give 1, 3, 5.5, 8.3 and 29.3 reads in flight for the values 1 to 4 and 10.
     let found = [0.5, 1.0, 2.9, 3.0, 8.0, 8.34, 29.3].map(postgres::before_13);
     assert_eq!(found.map(whole), ["1", "1", "1", "2", "3", "4", "10"]);
 }
@@ -167,7 +167,7 @@ fn background_writes_leave_half_of_the_storage_to_reads() {
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["19800".into(), "20200".into()]));
     assert_eq!(max.statement.as_deref(), Some("SET PERSIST innodb_io_capacity_max = 20000;"));
-    // Pages of 16 KiB may take as long as the four blocks in each; that the block is another one is said.
+    // Pages of 16 KiB may take as long as the four blocks in each; a warning says that the block size differs.
     found.writes = Some(at(16, 4096, 40_000.0));
     let max = setting(&found, Product::Mysql, "innodb_io_capacity_max");
     assert_eq!(max.range, Some(["4950".into(), "20200".into()]));
@@ -192,10 +192,10 @@ fn a_thread_serves_256_requests() {
 #[test]
 fn the_row_of_oracle_is_whole_or_not_there() {
     let mut found = example();
-    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is no whole millisecond; and what was told.
+    // 8 / 108.192 us; 8 MiB and 1 MiB in 1148.576 us; 16 / 73943 s, which is 0 whole milliseconds; and `--num-disks`.
     let script = apply(&found, Product::Oracle);
     assert!(script.contains("VALUES (SYSTIMESTAMP, SYSTIMESTAMP, 73943, 7303, 913, 0, 4);"), "{script}");
-    // The table has had another column since 18c: without names the new row fails, and the old one is gone.
+    // The table has had another column since 18c: without column names the insert fails after the old row was deleted.
     let names = "(START_TIME, END_TIME, MAX_IOPS, MAX_MBPS, MAX_PMBPS, LATENCY, NUM_DISKS)";
     assert!(script.contains(names), "{script}");
     let place = |text: &str| script.find(text).unwrap_or_else(|| panic!("no {text} in {script}"));

@@ -31,7 +31,7 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     if text.is_empty() {
         text.push_str("The run measured too little to say what this storage can do.");
     }
-    // No promise is broken where nobody asked for the bound: it is the default of Oracle's procedure.
+    // Missing the bound is a failure only if the user gave one; the default is from Oracle's procedure.
     let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
     let cautions: Vec<String> = throttle(&found.findings, &found.points, &found.curve)
         .into_iter()
@@ -58,12 +58,12 @@ fn at_most(found: &Calibration) -> String {
     }
 }
 
-/// `20ms@p99` as `20ms at p99`: the reader finds the bound's own words in the command.
+/// `20ms@p99` as `20ms at p99`, so that the reader recognises the bound of the command.
 fn bound_in_words(bound: &str) -> String {
     bound.replace('@', " at ")
 }
 
-/// That no offered rate kept the bound, if rates were offered.
+/// Says that no offered rate kept the bound, if rates were offered.
 fn kept_none(found: &Calibration) -> Option<String> {
     let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
     (found.sustained.kept.is_none() && rates())

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
     let naming = found.naming();
-    // Of a single point of sessions, their sentence says everything.
+    // For a single point of sessions, their sentence says everything.
     let mut text = found.busiest().map_or_else(String::new, |(_, point, sql)| sessions(point, sql));
     if let Some(most) = found.maximum.filter(|_| text.is_empty() || found.points.len() > 1) {
         let _ = write!(text, " {}", closed(found, &most, naming));
@@ -47,7 +47,7 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
     }
 }
 
-/// The offered rates that were served, and those that were not.
+/// Says which offered rates were served, and which were not.
 fn offered(found: &CurveResult, naming: Naming) -> String {
     let sustained = &found.sustained;
     let within =
@@ -77,7 +77,7 @@ fn offered(found: &CurveResult, naming: Naming) -> String {
     text
 }
 
-/// What the sessions of the busiest point do, and where their time goes.
+/// Describes the sessions of the busiest point and where their time goes.
 fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     let mut text = format!("{} sessions visit {} blocks per second", sql.sessions, count(sql.visited.per_s));
     let server = sql.server.as_ref();
@@ -95,7 +95,7 @@ fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
     text
 }
 
-/// Where the sessions' time went: the first wait event, and the share of CPU time.
+/// Says where the sessions' time went: the first wait event, and the CPU share.
 fn spent(sql: &SqlSummary) -> String {
     let waited = sql.waits.iter().find(|wait| wait.event != "CPU");
     let cpu = sql.waits.iter().find(|wait| wait.event == "CPU");

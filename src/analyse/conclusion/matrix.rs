@@ -7,7 +7,7 @@ use crate::record::End;
 use crate::record::journal::Header;
 use std::fmt::Write;
 
-/// Below this share of what small I/O does alone, large I/O beside has a cost.
+/// Large I/O has a cost if small I/O beside it reaches less than this fraction of its rate alone.
 const CLEARLY_LESS: f64 = 0.95;
 
 pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
@@ -49,13 +49,13 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     Objections { caution, failure }.conclude(&text, &warnings(header, &found.findings, &found.points))
 }
 
-/// What ran beside; empty if nothing did.
+/// Names the I/O that ran at the same time; empty if none did.
 fn with_others(number: u32, kind: &str) -> String {
     if number == 0 { String::new() } else { format!(" beside {number} {kind}") }
 }
 
-/// What large I/O beside costs small I/O, where it clearly does: the same number of small ones, alone and beside the
-/// maximum of large ones.
+/// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and beside the maximum
+/// number of large ones.
 fn cost_of_large(found: &MatrixResult) -> Option<String> {
     let most_large = found.loads().filter(|(small, _)| *small > 0).map(|(_, large)| large).max()?;
     let at = |small: u32, large: u32| {

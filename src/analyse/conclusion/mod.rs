@@ -1,6 +1,6 @@
-//! The conclusion of a run: the answer in a sentence or two, and how good it is.
+//! The conclusion of a run: the answer in a sentence or two, and a rating.
 //!
-//! Goes in: what a run found. Comes out: a [`Conclusion`], which text, JSON and page show alike.
+//! Input: the results of a run. Output: a [`Conclusion`], which text, JSON and page show alike.
 
 mod calibration;
 mod curve;
@@ -22,13 +22,13 @@ use std::fmt::Write;
 /// The answer of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Conclusion {
-    /// How good it is.
+    /// Its rating.
     pub status: Status,
     /// A sentence or two.
     pub sentence: String,
 }
 
-/// How good something is.
+/// The rating of a conclusion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -58,7 +58,7 @@ impl RunResult {
     }
 }
 
-/// What a conclusion is made of, besides what was found.
+/// What a conclusion adds to the main sentence.
 #[derive(Default)]
 struct Objections {
     /// A property of the storage that the reader must know: a throttle, a long tail.
@@ -68,8 +68,8 @@ struct Objections {
 }
 
 impl Objections {
-    /// The conclusion: `found`, then the objections, then the first of the warnings, which come in the order in which
-    /// they matter.
+    /// Builds the conclusion: `found`, then the objections, then the first warning. `warnings` must be in order of
+    /// importance.
     fn conclude(&self, found: &str, warnings: &[&Finding]) -> Conclusion {
         let mut sentence = found.to_string();
         for objection in [&self.caution, &self.failure].into_iter().flatten() {
@@ -105,15 +105,15 @@ impl Objections {
     }
 }
 
-/// The warnings that a conclusion names: first those of the run as a whole, then those of its points, then those of the
-/// checks before the run. Failed operations have a sentence of their own.
+/// The warnings that a conclusion names: first those of the run as a whole, then those of its points, then those of
+/// the checks before the run. Failed operations are left out, as they have a sentence of their own.
 fn warnings<'a>(header: &'a Header, of_run: &'a [Finding], points: &'a [PointSummary]) -> Vec<&'a Finding> {
     let of_points = points.iter().flat_map(|point| &point.findings);
     let all = of_run.iter().chain(of_points).chain(&header.findings);
     all.filter(|finding| finding.severity != Severity::Note && finding.name != "failures").collect()
 }
 
-/// The finding `cap`, if it is a limit that makes operations wait. A device that is busy in every part is normal.
+/// The sentence of finding `cap` if the cap is a throttle; a fully busy device is normal.
 fn throttle(findings: &[Finding], points: &[PointSummary], shape: &CurveFacts) -> Option<String> {
     if is_throttled(points, shape) { sentence_of("cap", findings) } else { None }
 }
@@ -124,7 +124,7 @@ fn sentence_of(name: &str, findings: &[Finding]) -> Option<String> {
     Some(format!("{}.", quantity::capital(&finding.what)))
 }
 
-/// That I/Os failed, if some did.
+/// Says that I/Os failed, if any did.
 fn failures(points: &[PointSummary]) -> Option<String> {
     let failed = points.iter().flat_map(|point| &point.findings).find(|finding| finding.name == "failures")?;
     Some(format!("I/Os failed: {}.", failed.what))

@@ -1,4 +1,4 @@
-//! The conclusion of a series of rounds: its verdict, and how good that is.
+//! The conclusion of a series of rounds: its verdict and rating.
 
 use super::{Conclusion, Status};
 use crate::analyse::predictability::{Predictability, Word};
@@ -7,7 +7,7 @@ use crate::model::Severity;
 use crate::record::journal::Header;
 
 impl SoakResult {
-    /// The conclusion of a series that began with `header`.
+    /// The conclusion of a series; `header` is its journal's header.
     #[must_use]
     pub fn conclusion(&self, header: &Header) -> Conclusion {
         let mut findings = header.findings.iter().chain(&self.findings);

@@ -2,7 +2,7 @@
 
 use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
 use crate::cli::output::remark;
-use crate::cli::progress::{Progress, Way};
+use crate::cli::progress::Progress;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
 use crate::record::PointRecord;
@@ -58,7 +58,7 @@ pub(in crate::cli) fn measure(
     let stop = stop_flag()?;
     let search = &job.invocation.request;
     let title = format!("soak {}", job.target);
-    let way = Way::of(args.no_progress, args.live);
+    let way = args.outcome.progress();
     let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
     let progress = RefCell::new(progress);
     let tell = |event: &Event| progress.borrow_mut().hear(event);

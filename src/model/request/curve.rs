@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 pub enum Loads {
     /// Outstanding I/Os of a closed loop.
     Depths(Vec<u32>),
-    /// Offered operations a second.
+    /// Offered operations per second.
     Rates(Vec<u64>),
-    /// Offered operations a second, in percent of the greatest throughput of a closed loop.
+    /// Offered operations per second, in percent of a closed loop's maximum throughput.
     Percents(Vec<f64>),
 }
 
 impl Loads {
-    /// The greatest number of a database's sessions at the same time; `in_flight_max` is that of an open loop, and of
-    /// the search for the maximum.
+    /// The maximum number of concurrent database sessions; `in_flight_max` is that of an open loop, and of the search
+    /// for the maximum.
     #[must_use]
     pub fn most_sessions(&self, in_flight_max: u32) -> u32 {
         match self {
@@ -27,7 +27,7 @@ impl Loads {
     }
 }
 
-/// A closed stream of another size beside every point.
+/// A closed-loop stream of another size that runs during every point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// Bytes of one I/O.
@@ -36,55 +36,55 @@ pub struct Background {
     pub depth: u32,
 }
 
-/// What `curve` was asked for. Kept in the journal's header, so that reports can be made again.
+/// The options of `curve`. Kept in the journal's header, so that reports can be made again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurveRequest {
     /// The loads.
     pub loads: Loads,
     /// How the due times of an open loop are spaced.
     pub arrivals: Arrivals,
-    /// Most operations of an open loop in flight.
+    /// Maximum number of operations in flight in an open loop.
     pub in_flight_max: u32,
     /// Bytes of one I/O.
     pub length: u32,
     /// Reads and writes.
     pub mix: Mix,
-    /// Which blocks.
+    /// The blocks to visit.
     pub pattern: Pattern,
-    /// What runs beside.
+    /// The second stream, if there is one.
     pub background: Option<Background>,
-    /// The response time that is judged, if one was asked about.
+    /// The latency bound, if there is one.
     #[serde(default)]
     pub bound: Option<Bound>,
-    /// Half-width of a figure's 95 % interval, as a share of it, at which a point ends.
+    /// A point ends when the half-width of its figures' 95 % intervals is below this fraction of their values.
     pub precision: Ratio,
     /// Maximum time of a point, precise or not.
     pub point_most: Nanos,
-    /// What the sessions of a database do; none for raw I/O.
+    /// The work of database sessions; `None` for raw I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<SqlTerms>,
 }
 
-/// What the sessions of a database do, and how long.
+/// The work of database sessions, and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SqlTerms {
-    /// What they do.
+    /// The work.
     pub work: SqlWork,
     /// When a point ends.
     pub stop: SqlStop,
-    /// What comes before measuring.
+    /// The warm-up before the measurement.
     pub warm_up: WarmUp,
-    /// Timeout of a statement at the server; none: as it is set there.
+    /// Statement timeout at the server; `None` keeps the server's setting.
     pub statement_timeout: Option<Nanos>,
 }
 
-/// When a point with sessions of a database ends.
+/// When a point of database sessions ends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SqlStop {
-    /// As a curve's points do: when the figures are precise.
+    /// When the figures are precise, as for a curve of raw I/O.
     Precise,
-    /// After this long.
+    /// After this time.
     Elapsed(Nanos),
     /// After this number of operations of each session.
     OpsOfEach(u64),

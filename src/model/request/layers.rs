@@ -3,21 +3,21 @@
 use crate::model::{Nanos, SqlWork, WarmUp};
 use serde::{Deserialize, Serialize};
 
-/// What `layers` was asked for. Kept in the journal's header, so that the report can be made again.
+/// The options of `layers`. Kept in the journal's header, so that the report can be made again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayersRequest {
-    /// I/Os outstanding, threads, or sessions: a table for each number.
+    /// Numbers of outstanding I/Os, threads, or sessions; each number gives a table.
     pub sessions: Vec<u32>,
-    /// How often each layer is measured.
+    /// Number of times each layer is measured.
     pub rounds: u32,
-    /// How long each time.
+    /// Duration of each measurement.
     pub point_time: Nanos,
-    /// What comes before each measurement.
+    /// The warm-up before each measurement.
     pub warm_up: WarmUp,
-    /// What the sessions do by [`Layer::Row`](crate::model::Layer::Row).
+    /// The work of the sessions at [`Layer::Row`](crate::model::Layer::Row).
     pub work: SqlWork,
-    /// [`Layer::Single`](crate::model::Layer::Single) is measured too.
+    /// True if [`Layer::Single`](crate::model::Layer::Single) is measured too.
     pub single: bool,
-    /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine grants.
+    /// The engine of [`Layer::Async`](crate::model::Layer::Async): the best that the machine allows.
     pub asynchronous: String,
 }

@@ -1,7 +1,7 @@
-//! What a run was asked for: plain data, kept in the journal's header. `plan` makes points of it.
+//! The request of a run: plain data, kept in the journal's header. `plan` makes points from it.
 //!
-//! Goes in: the options of a verb with their defaults filled in. Comes out: values that serialise, so that the reports
-//! of a run can be made again and the run be resumed.
+//! Input: the options of a verb with their defaults filled in. Output: values that serialise, so that a run's reports
+//! can be made again and the run can be resumed.
 
 mod calibrate;
 mod curve;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 pub use soak::SoakRequest;
 use std::path::PathBuf;
 
-/// The request of a run, by the verb that made it.
+/// The request of a run, by verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
@@ -31,11 +31,11 @@ pub enum Request {
     Curve(CurveRequest),
     /// `rigel sql run`: one or several loads by the sessions of a database.
     Sql(CurveRequest),
-    /// `rigel layers`: the same blocks by one layer after the other.
+    /// `rigel layers`: the same blocks through each layer in turn.
     Layers(LayersRequest),
-    /// `rigel soak`: the same round again and again.
+    /// `rigel soak`: the same round repeatedly.
     Soak(SoakRequest),
-    /// `rigel import`: what other tools measured.
+    /// `rigel import`: figures of other tools.
     Import(ImportRequest),
 }
 
@@ -43,23 +43,23 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportRequest {
-    /// The files that were read, as they were named.
+    /// The files that were read, as the user named them.
     pub files: Vec<String>,
 }
 
-/// The options of a run that `--resume` takes from its beginning, and that are the same for every verb.
+/// The options that every verb has, and that `--resume` takes from the original run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunOptions {
     /// Targets that may be overwritten: `--destroy`.
     pub destroy: Vec<PathBuf>,
-    /// Reading where a file has no blocks is allowed: `--allow-holes`.
+    /// True if holes of a file may be read: `--allow-holes`.
     pub allow_holes: bool,
     /// Minimum number of threads: `--workers`.
     pub workers: usize,
-    /// Seed of every random choice: `--seed`.
+    /// Seed of all random choices: `--seed`.
     pub seed: u64,
-    /// Working directory of the run: relative paths are resolved against it. Empty if it is not known.
+    /// Working directory of the run: relative paths are resolved against it. Empty if unknown.
     pub directory: PathBuf,
 }
 
@@ -78,16 +78,17 @@ pub struct OrionFiles {
     pub prefix: PathBuf,
 }
 
-/// How a run was called: request and options. The journal's header keeps it, to make reports again and to resume.
+/// How a run was called: request and options. The journal's header keeps it, so that reports can be made again and the
+/// run can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invocation {
-    /// What was asked for.
+    /// The request.
     #[serde(flatten)]
     pub request: Request,
-    /// On what terms.
+    /// The options that every verb has.
     #[serde(flatten)]
     pub options: RunOptions,
-    /// Of `rigel orion`.
+    /// The files of `rigel orion`.
     #[serde(flatten)]
     pub files: Option<OrionFiles>,
 }
@@ -110,7 +111,7 @@ impl Request {
         }
     }
 
-    /// The words after `rigel` that `--resume` follows.
+    /// The words after `rigel` for a command with `--resume`.
     #[must_use]
     pub fn command(&self) -> &'static str {
         if let Self::Sql(_) = self { "sql run" } else { self.verb() }
@@ -118,7 +119,7 @@ impl Request {
 }
 
 impl Invocation {
-    /// A request without any option.
+    /// A request with default options.
     #[must_use]
     pub fn of(request: Request) -> Self {
         Self { request, options: RunOptions::default(), files: None }
@@ -126,7 +127,8 @@ impl Invocation {
 }
 
 impl<'de> Deserialize<'de> for Invocation {
-    /// Derived code would answer "no variant found" whatever part of a request it cannot read.
+    /// Implemented by hand because derived code would report "no variant found" whichever part of a request is
+    /// unreadable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut map = Map::deserialize(deserializer)?;
         let (key, asked) = Request::KEYS

@@ -1,26 +1,26 @@
-//! The request of `rigel orion`: what Orion's options mean once their defaults are filled in.
+//! The request of `rigel orion`: Orion's options with their defaults filled in.
 
 use crate::model::Layout;
 use serde::{Deserialize, Serialize};
 
-/// How wide a range of loads is tried: `-run`.
+/// The range of loads: `-run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunLevel {
-    /// Small random I/O alone, up to 20 a disk.
+    /// Small random I/O alone, up to 20 per disk.
     Oltp,
-    /// Large I/O alone, up to 15 a disk.
+    /// Large I/O alone, up to 15 per disk.
     Dss,
     /// Small alone, then large alone.
     Simple,
     /// Every combination of small and large.
     Normal,
-    /// As the other options say.
+    /// As given by the other options.
     Advanced,
 }
 
 impl RunLevel {
-    /// Every level, in the order help lists them.
+    /// Every level, in the order of the help.
     pub const ALL: [Self; 5] = [Self::Oltp, Self::Dss, Self::Simple, Self::Normal, Self::Advanced];
 
     /// The word after `-run`.
@@ -36,7 +36,7 @@ impl RunLevel {
     }
 }
 
-/// Which cells of the matrix are run: `-matrix`.
+/// The cells of the matrix that are run: `-matrix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Matrix {
@@ -46,16 +46,16 @@ pub enum Matrix {
     Detailed,
     /// The one cell at `-num_small`, `-num_large`.
     Point,
-    /// All small loads beside the one large load `-num_large`.
+    /// All small loads with the one large load `-num_large`.
     Row,
-    /// All large loads beside the one small load `-num_small`.
+    /// All large loads with the one small load `-num_small`.
     Col,
     /// The one cell at `-num_small`, `-num_large`.
     Max,
 }
 
 impl Matrix {
-    /// Every matrix, in the order help lists them.
+    /// Every matrix, in the order of the help.
     pub const ALL: [Self; 6] = [Self::Basic, Self::Detailed, Self::Point, Self::Row, Self::Col, Self::Max];
 
     /// The word after `-matrix`.
@@ -83,7 +83,7 @@ pub enum LargeType {
 }
 
 impl LargeType {
-    /// Every type, in the order help lists them.
+    /// Every type, in the order of the help.
     pub const ALL: [Self; 2] = [Self::Rand, Self::Seq];
 
     /// The word after `-type`.
@@ -96,12 +96,13 @@ impl LargeType {
     }
 }
 
-/// What Orion was asked to do, defaults filled in. Kept in the journal's header, so reports can be made again.
+/// The options of Orion with their defaults filled in. Kept in the journal's header, so that reports can be made
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrionRequest {
     /// `-run`.
     pub run: RunLevel,
-    /// `-testname`: prefix of every file written, and with `.lun` the file that lists the targets.
+    /// `-testname`: prefix of every written file; with `.lun`, the name of the file that lists the targets.
     pub testname: String,
     /// `-num_disks`: scales the range of loads, and nothing else.
     pub num_disks: u32,
@@ -117,11 +118,11 @@ pub struct OrionRequest {
     pub simulate: Layout,
     /// `-write`: percent of I/Os that are writes.
     pub write: u32,
-    /// `-cache_size`, in MiB: how much is read to warm caches before each data point. None: not given.
+    /// `-cache_size`, in MiB: how much is read to warm caches before each data point; `None` if not given.
     pub cache_size: Option<u32>,
     /// `-duration`: seconds that each data point is measured.
     pub duration: u32,
-    /// `-matrix`. None: the run level's own.
+    /// `-matrix`; `None` means the run level's default.
     pub matrix: Option<Matrix>,
     /// `-num_small`.
     pub num_small: Option<u32>,
@@ -129,6 +130,6 @@ pub struct OrionRequest {
     pub num_large: Option<u32>,
     /// `-verbose`.
     pub verbose: bool,
-    /// The options that were given rather than filled in, without their dashes.
+    /// The options that the user gave, without their dashes.
     pub given: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What the page of a calibration says.
+//! The page of a calibration.
 
 use super::distribution::Chosen;
 use super::page::{Block, Headline, Page, Section, Table};
@@ -10,12 +10,12 @@ use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::calibration;
 
-/// The page, with what stands above it.
+/// Completes `page`, which has the heading and the conclusion.
 pub(super) fn page(run: &Run, found: &Calibration, findings: Section, page: Page) -> Page {
     Page { figures: figures(found), sections: sections(run, found, findings), ..page }
 }
 
-/// `20ms@p99` as `p99 20 ms` would read: the bound's own words stay, a reader finds them in the command.
+/// `20ms@p99` as `20ms at p99`, so that the reader recognises the bound of the command.
 fn bound_words(bound: &str) -> String {
     match bound.split_once('@') {
         Some((latency, quantile)) => format!("{latency} at {quantile}"),
@@ -92,7 +92,7 @@ fn curve(run: &Run, found: &Calibration) -> Section {
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 
-/// What two theories say of the knee, of throughput in `rate`.
+/// Two theories about the knee; `rate` is the unit of throughput.
 pub(super) fn knee(shape: &CurveFacts, rate: &str) -> Option<Block> {
     let facts = calibration::knee(shape, rate)?;
     let first = format!("Knee: {}, {}", facts.load, facts.reached);
@@ -141,7 +141,7 @@ fn row(name: String, at: &AtLoad) -> Vec<String> {
     ]
 }
 
-/// Low load, the knee, and the deepest that was tried.
+/// Low load, the knee, and the maximum measured depth.
 fn chosen<'a>(found: &Calibration, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
     let deepest = records.iter().filter_map(|record| record.coordinates.depth()).max();
     let wanted = [found.low_load.map(|at| at.depth), found.at_knee.map(|at| at.depth), deepest];

@@ -1,5 +1,5 @@
-//! What the page of a comparison says: the verdict, each figure with its ratio, the curves, the distributions and the
-//! rounds of all runs over each other, and the conditions that differ.
+//! The page of a comparison: the verdict, each figure with its ratio, the overlaid curves, distributions and rounds of
+//! all runs, and the conditions that differ.
 
 use super::distribution::Chosen;
 use super::page::{Axis, Block, Conclusion, Headline, Lines, Page, Plot, Section, Series, Shape, Status, Table, Unit};
@@ -15,13 +15,13 @@ use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::comparison;
 
-/// Figures that stand in large type.
+/// Maximum number of figures in large type.
 const FIGURES_MAX: usize = 4;
 
-/// Quantities that are drawn over time, at most: iostat has hundreds.
+/// Maximum number of quantities drawn over time: iostat has hundreds.
 const PANELS_MAX: usize = 12;
 
-/// The page of these runs, which were compared with what was `found`; the first of them is the baseline.
+/// The page of these runs, with `found` as their comparison; the first run is the baseline.
 #[must_use]
 pub fn compared(runs: &[(&Run, &Subject)], found: &Comparison) -> Page {
     let names = found.names.join(", ");
@@ -41,7 +41,7 @@ fn conclusion(found: &Comparison) -> Conclusion {
         .map(|verdict| {
             let text = comparison::verdict(found, verdict);
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            // A page has its verdict first: what the text names above stands below there.
+            // On a page the verdict comes first, so the warnings are below it.
             let text = text
                 .replace("; headline figures judged", ". Headline figures judged")
                 .replace(" the runs have warnings, named above", ". The runs have warnings, named below");
@@ -60,8 +60,8 @@ fn conclusion(found: &Comparison) -> Conclusion {
     Conclusion { status, sentence: sentences.join(" ") }
 }
 
-/// The ratios of the headline figures of the run against which there is most to say: the first of the others. What
-/// certainly differs comes first: of an imported series there may be dozens.
+/// The headline ratios of the first run after the baseline. Certain differences come first, because an imported series
+/// may have dozens of figures.
 fn figures(found: &Comparison) -> Vec<Headline> {
     let headlines = found.figures.iter().enumerate().filter(|(_, row)| row.headline);
     let with = headlines.filter_map(|(index, row)| Some((index, row, (*row.changes.first()?)?)));
@@ -160,7 +160,7 @@ fn table(found: &Comparison) -> Table {
     words::rows("Figures of the runs as a whole", &columns, rows.collect())
 }
 
-/// The loads of a run that are drawn: of small I/O in a closed loop, or of an open one.
+/// The drawn loads of a run: small I/O in a closed loop, or an open loop.
 fn curve_of(points: &[PointSummary]) -> Vec<At<'_>> {
     let closed = first_classes(points, |point| {
         point.step() == Step::Depth || point.coordinates.small_alone().is_some_and(|small| small > 0)
@@ -176,7 +176,7 @@ fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Sect
         .collect();
     let is_sql = points.iter().flatten().any(|point| point.sql.is_some());
     let mut chart = throughput::latency_chart(&groups, Vec::new(), if is_sql { "op/s" } else { "IOPS" })?;
-    // A run has one colour, in its median and its p99.
+    // A run has the same colour for its median and its p99.
     if let Plot::Lines(lines) = &mut chart.plot {
         for series in &mut lines.series {
             let run = runs.iter().position(|(_, subject)| series.name.starts_with(&format!("{} p", subject.name)));
@@ -189,7 +189,7 @@ fn drawn(runs: &[(&Run, &Subject)], points: &[Vec<PointSummary>]) -> Option<Sect
     Some(words::section("latency-throughput", "Latency against throughput", lead, blocks))
 }
 
-/// The colour of a run, wherever it is drawn.
+/// The colour of a run in all charts.
 fn colour(run: usize) -> Option<u8> {
     u8::try_from(run % 8).ok()
 }
@@ -205,14 +205,14 @@ fn axis_unit(unit: analyse::Unit) -> Unit {
     }
 }
 
-/// What each run shows over time, from its beginning on: a panel for each quantity, a line for each run.
+/// All runs over time, each from its own start: one panel per quantity, one line per run.
 fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     let mut courses: Vec<(usize, &Course)> = runs
         .iter()
         .enumerate()
         .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
         .collect();
-    // What is judged comes first.
+    // Quantities that are judged come first.
     courses.sort_by_key(|(_, course)| course.unit == analyse::Unit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colour(run),
@@ -222,7 +222,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     for (_, course) in &courses {
         let is_same = |(_, other): &&(usize, &Course)| other.name == course.name && other.unit == course.unit;
         let same = || courses.iter().filter(is_same).copied();
-        // What only one run has is nothing to compare.
+        // A quantity of only one run cannot be compared.
         if names.contains(&course.name.as_str()) || same().count() < 2 {
             continue;
         }
@@ -247,7 +247,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
     Some(words::section("timeline", "Rounds over time", &lead, vec![Block::Chart(Box::new(chart))]))
 }
 
-/// The same load of every run: the greatest of the least depths that all have in common, else the first of each.
+/// The lowest and the highest load that all runs have in common, for each run; empty if there is none.
 fn chosen<'a>(runs: &[(&Run, &Subject)], records: &'a [Vec<PointRecord>]) -> Vec<Chosen<'a>> {
     let common: Vec<&PointRecord> = records.first().map_or_else(Vec::new, |first| {
         let everywhere = |record: &&PointRecord| {
@@ -319,7 +319,7 @@ fn conditions(found: &Comparison) -> Section {
     words::section("conditions", "Conditions that differ", lead, blocks)
 }
 
-/// What is doubtful about the runs, by name: each run's own page tells more.
+/// Warnings about the runs, by name; each run's own page has the details.
 fn warnings(found: &Comparison) -> Section {
     let mut findings = Vec::new();
     for (run, name) in found.names.iter().enumerate() {
@@ -343,7 +343,7 @@ fn warnings(found: &Comparison) -> Section {
     words::section("findings", "Warnings and notes", lead, blocks)
 }
 
-/// What was run, of each.
+/// The command of each run.
 fn commands(runs: &[(&Run, &Subject)]) -> Section {
     let mut blocks = Vec::new();
     for (run, Subject { name, .. }) in runs {

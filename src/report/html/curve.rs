@@ -1,4 +1,4 @@
-//! What the page of a curve of latency against throughput says.
+//! The page of a latency-throughput curve.
 
 use super::calibrate::knee;
 use super::distribution::Chosen;
@@ -11,12 +11,12 @@ use crate::record::PointRecord;
 use crate::record::journal::Run;
 use crate::report::curve;
 
-/// The page, with what stands above it.
+/// Completes `page`, which has the heading and the conclusion.
 pub(super) fn page(run: &Run, found: &CurveResult, findings: Section, page: Page) -> Page {
     Page { figures: figures(found), sections: sections(run, found, findings), ..page }
 }
 
-/// The figures: what the greatest load, the least, and the greatest rate within the bound gave.
+/// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within the bound.
 pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     let at = |at: &AtLoad| format!("{} {}", at.depth, found.naming().place);
@@ -64,7 +64,7 @@ pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
     figures
 }
 
-/// The p99 of a point, which is number `index` of the report.
+/// The p99 of a point; `index` is its position in the report.
 pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Headline> {
     let class = point.classes.first()?;
     let value = class.latency?.p99_us;
@@ -84,7 +84,7 @@ fn sections(run: &Run, found: &CurveResult, findings: Section) -> Vec<Section> {
     sections
 }
 
-/// Latency against throughput, and what the shape tells.
+/// Latency against throughput, and the facts about the shape.
 pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
     let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
     let open = first_classes(&found.points, |point| point.step() == Step::Rate);
@@ -112,8 +112,8 @@ pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
     words::section("latency-throughput", "Latency against throughput", lead, blocks)
 }
 
-/// Of depths the least, the knee and the greatest; of offered rates about 50 %, 90 % and all of the greatest that was
-/// met.
+/// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered rates: about 50 %, 90
+/// % and 100 % of the highest rate that was met.
 pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
     let depths: Vec<u32> = depths(records);
     let mut wanted: Vec<&PointRecord> = Vec::new();

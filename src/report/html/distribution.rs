@@ -1,19 +1,19 @@
-//! How response times are distributed: by percentile, with the tail stretched, and as a histogram, both from the
-//! recorded buckets.
+//! Distributions of response times: by percentile with a stretched tail, and as a histogram, both from the recorded
+//! buckets.
 
 use super::page::{Axis, Block, Lines, Plot, Section, Series, Shape, Unit};
 use super::{throughput, words};
 use crate::record::{Histogram, PointRecord};
 
-/// Bins that a histogram is drawn with, at about the most.
+/// Approximate maximum number of bins of a histogram.
 const BINS: f64 = 80.0;
-/// Steps of a percentile plot for each nine.
+/// Steps of a percentile plot per nine.
 const STEPS_A_NINE: u32 = 20;
 
 /// A point to be drawn, with its name.
 pub(super) type Chosen<'a> = (String, &'a PointRecord);
 
-/// The two plots of these points' first classes. None if nothing was recorded.
+/// The two plots of the first class of these points; `None` if nothing was recorded.
 pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
     let histograms: Vec<(&str, Histogram)> = chosen
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn section(chosen: &[Chosen<'_>]) -> Option<Section> {
     of_histograms(&histograms)
 }
 
-/// The same of histograms, each with its name.
+/// The two plots of these named histograms.
 pub(super) fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section> {
     if histograms.is_empty() {
         return None;
@@ -45,9 +45,9 @@ fn quantile_us(histogram: &Histogram, quantile: f64) -> Option<f64> {
 
 fn percentiles(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     let series = histograms.iter().map(|(name, histogram)| {
-        // Beyond one in all that were counted there is nothing to know.
+        // The last step is one operation among all that were counted.
         let most = (histogram.count() as f64).log10();
-        // The least of all comes from chance alone.
+        // The steps begin above the minimum, which depends on chance alone.
         let steps = (1..).map(|step| f64::from(step) / f64::from(STEPS_A_NINE)).take_while(|nines| *nines <= most);
         let x: Vec<f64> = steps.collect();
         let y = x.iter().map(|nines| quantile_us(histogram, 1.0 - 10f64.powf(-nines))).collect();
@@ -74,7 +74,7 @@ fn bins(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     let middle = |(low, high, _): (u64, u64, u64)| f64::midpoint(low as f64, high as f64).max(1.0);
     let least = buckets().map(middle).fold(f64::INFINITY, f64::min).ln();
     let most = buckets().map(middle).fold(1.0, f64::max).ln();
-    // Nothing narrower than a few of the buckets that were recorded.
+    // Bins are not narrower than a few recorded buckets.
     let width = ((most - least) / BINS).max(0.02);
     let bin_of = |bucket| ((middle(bucket).ln() - least) / width).floor();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few bins; float casts saturate")]

@@ -1,4 +1,4 @@
-//! The page of what other tools measured: the loads they tell of, and what they counted over time.
+//! The page of imported figures: loads and time series of other tools.
 
 use super::page::{Axis, Block, Chart, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{distribution, soak, words};
@@ -9,10 +9,10 @@ use crate::record::imported::Figures;
 use crate::record::journal::Run;
 use crate::report::imported;
 
-/// Series that are drawn, at most: iostat has hundreds.
+/// Maximum number of drawn series: iostat has hundreds.
 const DRAWN_MAX: usize = 12;
 
-/// Distributions that are drawn over each other, at most.
+/// Maximum number of overlaid distributions.
 const DISTRIBUTIONS_MAX: usize = 4;
 
 /// The page.
@@ -44,7 +44,7 @@ pub(super) fn page(run: &Run, result: &ImportedResult, mut page: Page) -> Page {
     page
 }
 
-/// The page of one series: what it says of days.
+/// The page of a single throughput series, analysed as for a soak.
 fn series_page(run: &Run, result: &ImportedResult, series: &SoakResult, frame: Page) -> Page {
     let mut page = soak::of_series(&run.header, series);
     (page.title, page.heading) = (frame.title, frame.heading);
@@ -53,7 +53,7 @@ fn series_page(run: &Run, result: &ImportedResult, series: &SoakResult, frame: P
     page
 }
 
-/// The figures of a load, named by its place in the JSON report.
+/// The figures of a load; `place` is its path in the JSON report.
 fn headlines(place: &str, best: &LoadFigures) -> Vec<super::page::Headline> {
     let plain = |value| Estimate { value, interval: None };
     let at = format!("{}, {}", best.label, best.load);
@@ -72,7 +72,7 @@ fn headlines(place: &str, best: &LoadFigures) -> Vec<super::page::Headline> {
     .collect()
 }
 
-/// Latency against throughput, where there are several loads of one class.
+/// Latency against throughput, if there are at least two loads.
 fn curve(loads: &[&LoadFigures]) -> Option<Section> {
     type Of = fn(&LoadFigures) -> Option<f64>;
     let of: [(&str, Of); 3] = [("mean", |load| load.mean_us), ("p50", |load| load.p50_us), ("p99", |load| load.p99_us)];
@@ -109,7 +109,7 @@ fn curve(loads: &[&LoadFigures]) -> Option<Section> {
     Some(words::section("latency-throughput", "Latency", lead, vec![Block::Chart(Box::new(chart))]))
 }
 
-/// How the times are distributed, of the loads whose tool tells all of them.
+/// Distributions of response times, for loads whose tool reports a histogram.
 fn distributions(run: &Run) -> Option<Section> {
     let points = run.imported.iter().flat_map(|one| match &one.figures {
         Figures::Loads(points) => points.as_slice(),
@@ -188,7 +188,7 @@ fn table(loads: &[&LoadFigures]) -> Block {
     Block::Table(words::rows("Loads; - is what the tool does not tell", &columns, loads.iter().map(row).collect()))
 }
 
-/// Waits are fractions of a millisecond, rates are thousands.
+/// Formats a value of a series: waits are fractions of a millisecond, rates are thousands.
 fn counted(value: f64) -> String {
     if value.abs() < 99.95 { imported::three_digits(value) } else { words::count(value) }
 }

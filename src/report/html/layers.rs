@@ -1,4 +1,4 @@
-//! What the page of the layers from storage to a row says.
+//! The page of the layers from storage to a row.
 
 use super::page::{Axis, Block, Headline, Lines, Page, Plot, Section, Series, Shape, Unit};
 use super::{points, setup, throughput, timeline, words};
@@ -7,7 +7,7 @@ use crate::model::Layer;
 use crate::record::journal::Run;
 use crate::report::layers;
 
-/// The page, with what stands above it.
+/// Completes `page`, which has the heading and the conclusion.
 pub(super) fn page(run: &Run, found: &LayersResult, findings: Section, page: Page) -> Page {
     let table = found.widest();
     Page {
@@ -75,14 +75,14 @@ fn sections(run: &Run, found: &LayersResult, findings: Section) -> Vec<Section> 
     sections
 }
 
-/// From which layer to which, what is between, and what that costs, as the text report has it.
+/// The two layers of a step, what lies between them, and its cost, as in the text report.
 fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
     let text = layers::step_line(step, table);
     let costs = text.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("; ");
     vec![format!("{} to {}", step.from.number(), step.to.number()), step.between().into(), costs]
 }
 
-/// What a layer is, and where on an axis.
+/// The position of a layer on an axis.
 fn place(layer: Layer) -> f64 {
     Layer::ALL.iter().position(|known| *known == layer).map_or(0.0, |at| (at + 1) as f64)
 }
@@ -118,7 +118,7 @@ fn cpu(run: &Run, found: &LayersResult) -> Option<super::page::Chart> {
         labels: labels.clone(),
         ..Series::default()
     };
-    // Bars stand before each other: the sum behind, a part of it in front.
+    // Bars overlap: the sum is behind, a part of it in front.
     let series = vec![
         stacked("client and server", |figures| figures.client_cpu_us + figures.server_cpu_us.unwrap_or(0.0)),
         stacked("of it the client, Rigel", |figures| figures.client_cpu_us),

@@ -1,4 +1,4 @@
-//! What the page of a run by Orion's verb says: the matrix of small and large loads as fields of colour.
+//! The page of `rigel orion`: the matrix of small and large loads as heat maps.
 
 use super::distribution::Chosen;
 use super::page::{Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
@@ -9,10 +9,10 @@ use crate::model::{Coordinates, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 
-/// Most columns and rows of a field whose values are written into it.
+/// Maximum number of columns and of rows of a heat map with values in its cells.
 const WRITTEN_MAX: usize = 8;
 
-/// The page, with what stands above it.
+/// Completes `page`, which has the heading and the conclusion.
 pub(super) fn page(run: &Run, result: &MatrixResult, findings: Section, page: Page) -> Page {
     let records = run.latest();
     Page { figures: figures(result), sections: sections(run, &records, result, findings), ..page }
@@ -65,7 +65,7 @@ fn sections(run: &Run, records: &[PointRecord], found: &MatrixResult, findings: 
     sections
 }
 
-/// The three fields; none where no cell has both small and large I/O, as a line says that better.
+/// The three heat maps; `None` if no cell has both small and large I/O, because lines show that better.
 fn fields(points: &[PointSummary]) -> Option<Section> {
     let is_alone = |point: &PointSummary| {
         let (small, large) = point.coordinates.small_and_large();
@@ -137,7 +137,7 @@ fn field(
     Some(throughput::chart(id, title, description, Plot::Heat(heat)))
 }
 
-/// Small I/O without large beside, and large without small, as lines.
+/// Small I/O without large I/O, and large without small, as lines.
 fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
     let small = first_classes(points, |point| point.coordinates.small_alone().is_some_and(|small| small > 0));
     let large = first_classes(points, |point| point.coordinates.large_alone().is_some_and(|large| large > 0));
@@ -153,7 +153,8 @@ fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
     (!section.blocks.is_empty()).then_some(section)
 }
 
-/// The least and the greatest number of small I/Os alone and the knee between, and the most beside large ones.
+/// Points for the distributions: the minimum and maximum number of small I/Os alone, the knee between them, and the
+/// highest load with large I/O.
 fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &CurveFacts) -> Vec<Chosen<'a>> {
     let alone = || points.iter().filter_map(|point| point.coordinates.small_alone()).filter(|small| *small > 0);
     let knee = shape.knee.and_then(|knee| alone().find(|small| (f64::from(*small) - knee.load).abs() < 0.5));
@@ -173,7 +174,7 @@ fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &Curve
     chosen
 }
 
-/// What was done, from the points that were planned.
+/// The workload, from the planned points.
 fn workload(run: &Run) -> String {
     if !matches!(run.header.request(), Request::Orion(_)) {
         return String::new();

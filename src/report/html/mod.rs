@@ -1,7 +1,7 @@
-//! A run as one HTML file that needs nothing else: no network, no other file.
+//! A run as one self-contained HTML file: no network, no other file.
 //!
-//! Goes in: a journal that was read. Comes out: a page. What a page says is put together here in the words of
-//! [`page`]; how it looks is the business of the renderer.
+//! Input: a journal that was read. Output: a page. This module decides what a page contains, with the types of
+//! [`page`]; the renderer decides how it looks.
 
 mod calibrate;
 mod compare;
@@ -28,7 +28,7 @@ use page::Page;
 pub use render::render;
 pub use soak::page as of_soak;
 
-/// The page of a run, whichever verb made it.
+/// The page of a run, for any verb.
 #[must_use]
 pub fn of(run: &Run, result: &RunResult) -> Page {
     let page = frame(run, result);
@@ -44,7 +44,7 @@ pub fn of(run: &Run, result: &RunResult) -> Page {
     }
 }
 
-/// What stands above the answer.
+/// The heading and the conclusion of a page.
 fn frame(run: &Run, result: &RunResult) -> Page {
     let header = &run.header;
     let verb = header.request().verb();

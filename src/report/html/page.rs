@@ -1,5 +1,5 @@
-//! The words that a page is written in: an answer, figures, sections of charts, tables and findings. Plain data; how it
-//! looks is decided elsewhere, so every verb's page looks alike.
+//! The parts of a page: a conclusion, figures, and sections with charts, tables and findings. Plain data; the renderer
+//! decides how it looks, so all pages look alike.
 
 use crate::analyse::Limits;
 pub use crate::analyse::{Conclusion, Status};
@@ -9,45 +9,45 @@ use serde::Serialize;
 /// A page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Page {
-    /// What the browser's tab says.
+    /// Title of the browser's tab.
     pub title: String,
-    /// Above the answer: verb, target, date.
+    /// Heading above the conclusion: verb, target, date.
     pub heading: String,
-    /// The answer in a sentence, and how good it is.
+    /// The conclusion and its rating.
     pub conclusion: Conclusion,
-    /// Four figures, or about as many, that a reader goes away with.
+    /// About four headline figures.
     pub figures: Vec<Headline>,
-    /// What comes below, in this order.
+    /// The sections below, in this order.
     pub sections: Vec<Section>,
 }
 
 /// A figure in large type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Headline {
-    /// A stable name for programs, such as `max_iops`: the page's test finds it in the JSON report by this.
+    /// A stable machine-readable name, such as `max_iops`; a test finds the figure in the JSON report by it.
     pub name: String,
-    /// What it is: `max IOPS`.
+    /// Label: `max IOPS`.
     pub label: String,
-    /// The figure as people read it: `79,941` or `450 µs`.
+    /// The formatted figure: `79,941` or `450 µs`.
     pub value: String,
     /// Its 95 % interval in words, or empty: `± 0.4 %` or `438 to 463 µs`.
     pub interval: String,
-    /// Where it was measured: `random, 8 KiB, at depth 8`.
+    /// The conditions of its measurement: `random, 8 KiB, at depth 8`.
     pub note: String,
-    /// The figure itself, in the unit of the JSON report.
+    /// The exact figure, in the unit of the JSON report.
     pub exact: f64,
 }
 
 /// A part of a page with a heading.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Section {
-    /// What links to it lead to: `latency-throughput`. Unique in the page.
+    /// Link target: `latency-throughput`. Unique in the page.
     pub id: String,
     /// The heading.
     pub title: String,
-    /// What is to be seen in it, in a sentence; may be empty.
+    /// What it shows, in a sentence; may be empty.
     pub lead: String,
-    /// What it holds.
+    /// Its content.
     pub blocks: Vec<Block>,
 }
 
@@ -55,17 +55,17 @@ pub struct Section {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "is", content = "of")]
 pub enum Block {
-    /// A drawing.
+    /// A chart.
     Chart(Box<Chart>),
     /// Rows and columns.
     Table(Table),
-    /// Sentences with evidence and hint.
+    /// Findings with evidence and hint.
     Findings(Vec<Finding>),
     /// A paragraph.
     Text(String),
     /// Text to copy: a command, a version line.
     Code(String),
-    /// Pieces beside each other where there is room.
+    /// Blocks side by side, if there is space.
     Beside(Vec<Block>),
 }
 
@@ -74,48 +74,48 @@ pub enum Block {
 pub struct Table {
     /// What it shows.
     pub caption: String,
-    /// The head.
+    /// The header.
     pub columns: Vec<Column>,
     /// A text for every column of every row.
     pub rows: Vec<Vec<String>>,
-    /// Hidden until somebody opens it: long ones.
+    /// Collapsed until the reader opens it, for long tables.
     pub folded: bool,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Column {
-    /// Its head.
+    /// Its header.
     pub name: String,
-    /// Figures stand at the right.
+    /// True if the cells are numbers, which are right-aligned.
     pub is_number: bool,
 }
 
-/// A drawing. All that is in it can be read as a table too, which is made from it.
+/// A chart. All its data can also be read as a table, which is generated from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
-    /// Unique in the page.
+    /// Identifier, unique in the page.
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What is to be seen in it, for who cannot see it: a sentence with figures.
+    /// A text alternative for readers who cannot see the chart: a sentence with figures.
     pub description: String,
-    /// The drawing.
+    /// The plot.
     pub plot: Plot,
 }
 
-/// A kind of drawing.
+/// The kinds of plot.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Plot {
     /// Lines, bands, points and bars over one axis.
     Lines(Lines),
-    /// Several of those below each other on one horizontal axis, zoomed together.
+    /// Several line plots below each other, with a common horizontal axis and zoom.
     Stack {
-        /// From top to bottom.
+        /// The panels, from top to bottom.
         panels: Vec<Lines>,
     },
-    /// A field of coloured cells.
+    /// A heat map.
     Heat(Heat),
 }
 
@@ -124,13 +124,13 @@ pub enum Plot {
 pub struct Lines {
     /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis, at the left.
+    /// The vertical axis on the left.
     pub y: Axis,
-    /// A second vertical axis, at the right.
+    /// A second vertical axis on the right.
     pub right: Option<Axis>,
-    /// What is drawn.
+    /// The drawn series.
     pub series: Vec<Series>,
-    /// Straight lines across, with a word each: the knee, a bound, a change.
+    /// Labelled straight lines across the plot: the knee, a bound, a change.
     pub marks: Vec<Mark>,
 }
 
@@ -139,58 +139,58 @@ pub struct Lines {
 pub struct Axis {
     /// What it measures: `IOPS`.
     pub label: String,
-    /// In which unit values are given.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Logarithmic.
+    /// True for a logarithmic axis.
     pub log: bool,
-    /// Least and greatest value that must be in view.
+    /// Minimum and maximum value that must be visible.
     pub range: Option<(f64, f64)>,
 }
 
-/// The unit of values, which decides how they are written.
+/// The unit of values, which determines their format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A plain number.
     #[default]
     Number,
-    /// Things a second.
+    /// Events per second.
     PerSecond,
-    /// Megabytes (10^6) a second.
+    /// Megabytes (10^6) per second.
     MbPerSecond,
     /// Microseconds, written as µs, ms or s.
     Microseconds,
-    /// A share of 1, written in percent.
+    /// A fraction of 1, written in percent.
     Share,
-    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written p50, p99, p99.9. Values
-    /// are given as drawn.
+    /// A quantile of 1, on an axis that stretches the tail: drawn at `-log10(1 - q)`, written as p50, p99, p99.9.
+    /// Values are `-log10(1 - q)`.
     Nines,
     /// Seconds since the beginning.
     Seconds,
-    /// Seconds since 1970 in local time of the run, written as date and time.
+    /// Seconds since 1970 in the run's local time, written as date and time.
     Moment,
 }
 
-/// What is drawn.
+/// A drawn series of values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
     /// How it is drawn.
     pub shape: Shape,
-    /// More of the series before it, drawn lighter: it has that one's marker and its place in the legend.
+    /// True for a lighter continuation of the previous series, with the same marker and legend entry.
     pub faint: bool,
-    /// Drawn against the axis at the right.
+    /// True if it uses the axis on the right.
     pub at_right: bool,
-    /// Which of the eight colours of the page; none for the next.
+    /// Index of one of the page's eight colours; `None` for the next colour.
     pub colour: Option<u8>,
-    /// Where, ascending.
+    /// Horizontal positions, ascending.
     pub x: Vec<f64>,
-    /// What; none is a gap.
+    /// Values; `None` is a gap.
     pub y: Vec<Option<f64>>,
-    /// The ends of each value's 95 % interval; empty where there is none.
+    /// The 95 % interval of each value; empty if there are none.
     pub band: Vec<Option<Limits>>,
-    /// What to say of each value when pointed at; empty for the figures alone.
+    /// The tooltip of each value; empty for the figures alone.
     pub labels: Vec<String>,
 }
 
@@ -198,59 +198,59 @@ pub struct Series {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
-    /// A line, with points where there are few.
+    /// A line, with points if there are few.
     #[default]
     Line,
     /// Points alone.
     Points,
-    /// Bars from the axis up.
+    /// Bars starting at the axis.
     Bars,
     /// A line that stays level from one value to the next.
     Steps,
-    /// The space below the line is filled, above the series before it: shares of a whole.
+    /// A line with the space below it filled, stacked on the previous series: fractions of a whole.
     Stacked,
-    /// A thin dashed line: what a law or a fit says.
+    /// A thin dashed line: the values of a law or a fit.
     Dashed,
 }
 
-/// A straight line across a drawing.
+/// A straight line across a plot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Mark {
-    /// Where: on the horizontal axis if `upright`, else on the vertical one.
+    /// Its position: on the horizontal axis if `upright`, else on the vertical one.
     pub at: f64,
-    /// Where a range ends that begins at `at`; none for a line.
+    /// End of a range that begins at `at`; `None` for a line.
     pub to: Option<f64>,
-    /// It goes from bottom to top.
+    /// True for a vertical line.
     pub upright: bool,
-    /// What it is.
+    /// Its label.
     pub label: String,
-    /// How it is to be taken.
+    /// Its meaning, which determines its colour.
     pub tone: Status,
 }
 
-/// A field of coloured cells.
+/// A heat map.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Heat {
-    /// What the columns are.
+    /// Label of the columns.
     pub x_label: String,
-    /// The head of each column.
+    /// Header of each column.
     pub columns: Vec<String>,
-    /// What the rows are.
+    /// Label of the rows.
     pub y_label: String,
-    /// The head of each row, from bottom to top.
+    /// Header of each row, from bottom to top.
     pub rows: Vec<String>,
-    /// What the rows are grows downward: the first day of a calendar stands at the top.
+    /// True if the quantity of the rows increases downwards, as in a calendar with the first day at the top.
     pub downward: bool,
-    /// By row, then by column; none where nothing was measured.
+    /// Values by row, then by column; `None` if nothing was measured.
     pub values: Vec<Vec<Option<f64>>>,
     /// The unit of the values.
     pub unit: Unit,
-    /// What the values are: `IOPS of small reads`.
+    /// Label of the values: `IOPS of small reads`.
     pub label: String,
-    /// Colours go by the logarithm.
+    /// True for a logarithmic colour scale.
     pub log: bool,
-    /// Least and greatest value that colours must span, so that small differences have like colours.
+    /// Minimum range of the colour scale, so that small differences have similar colours.
     pub range: Option<(f64, f64)>,
-    /// Write the value into each cell: for few cells.
+    /// True to write the value into each cell, for few cells.
     pub written: bool,
 }

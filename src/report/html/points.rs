@@ -1,14 +1,14 @@
-//! Every point as a row of a table.
+//! The table of all points.
 
 use super::page::{Block, Section};
 use super::words;
 use crate::analyse::{ClassSummary, Estimate, PointSummary};
 use crate::report::curve;
 
-/// Rows above which a table is folded.
+/// A table with more rows than this is collapsed.
 const OPEN_MAX: usize = 14;
 
-/// All points, a row for each class; `operations` is what is counted, such as `IOPS`.
+/// All points, one row per class; `operations` is the unit of throughput, such as `IOPS`.
 pub(super) fn section(points: &[PointSummary], operations: &str) -> Section {
     let rate = format!("#{operations}");
     let columns = [

@@ -82,7 +82,7 @@ fn contents(sections: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\"><ul><li><a href=\"#answer\">Answer</a></li>{links}</ul></nav>\n")
 }
 
-/// What a tone is called, and its sign.
+/// CSS class, sign and word of a rating.
 fn told(tone: Status) -> (&'static str, &'static str, &'static str) {
     match tone {
         Status::Good => ("good", "✓", "Good"),

@@ -1,11 +1,11 @@
-//! What was run, on what, by which versions, and the command that runs it again.
+//! The setup: what was run, on what, with which versions, and the command that runs it again.
 
 use super::page::{Block, Section};
 use super::words;
 use crate::model::{BlockDevice, Request, Target, VolumeMember};
 use crate::record::journal::Header;
 
-/// What was run and on what; `workload` says what was done, in words.
+/// The section about the setup; `workload` describes the load in words.
 pub(super) fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
         Block::Text("To run it again, with the same random choices:".into()),
@@ -46,7 +46,7 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
 }
 
 fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
-    // How a database opens its files stands among its settings, and a model has none.
+    // A database's I/O mode is among its settings, and a model has none.
     let manner = match header.target {
         Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
         _ if header.engine.buffered => ", through the page cache",
@@ -112,15 +112,15 @@ fn device(device: &BlockDevice) -> Vec<String> {
     ]
 }
 
-/// The seed of every random choice, as the journal keeps it.
+/// The seed of all random choices, from the journal.
 fn seed(header: &Header) -> Option<u64> {
     (!matches!(header.request(), Request::Import(_))).then_some(header.invocation.options.seed)
 }
 
-/// The command that does the same again: with the seed that was drawn, and without the directory that is taken.
+/// The command that repeats the run: with the seed that was used, and without the output directory, which now exists.
 pub(super) fn again(header: &Header) -> String {
     let mut words = vec!["rigel".to_string()];
-    // Orion's own arguments stand alone in the journal, because the program may have been called by that name.
+    // The journal has only Orion's own arguments, because the program may have been called as `orion`.
     if matches!(header.request(), Request::Orion(_)) && header.command.first().is_none_or(|first| first != "orion") {
         words.push("orion".into());
     }
@@ -139,7 +139,8 @@ pub(super) fn again(header: &Header) -> String {
     words.join(" ")
 }
 
-/// An argument without what may be a password in a URL. Rigel refuses such URLs; a journal of other make may have one.
+/// Removes a possible password in a URL from an argument. Rigel refuses such URLs, but a journal from elsewhere may
+/// have one.
 fn without_password(argument: &str) -> String {
     let Some((scheme, rest)) = argument.split_once("://") else { return argument.into() };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -157,7 +158,7 @@ fn without_password(argument: &str) -> String {
     format!("{scheme}://{user}{path}{query}")
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for the shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+~".contains(c);
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {

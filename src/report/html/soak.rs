@@ -1,4 +1,4 @@
-//! The page of a series of rounds: the verdict, the timeline, the calendar, what changed, objectives.
+//! The page of a series of rounds: the verdict, the timeline, the calendar, changes, objectives.
 
 use super::page::{Axis, Block, Chart, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape};
 use super::page::{Status, Table, Unit};
@@ -11,19 +11,20 @@ use crate::report::soak::{self, middle};
 /// A figure of a round, or of its host.
 type Of<T> = fn(&T) -> Option<f64>;
 
-/// Share of the median, on either side, that a calendar's colours span at the least: less is no pattern to look at.
+/// Minimum range of a calendar's colours, as a fraction of the median on either side: smaller differences are no
+/// pattern.
 const CALENDAR_SPAN: f64 = 0.15;
 
-/// Figures at the top, at most.
+/// Maximum number of headline figures.
 const FIGURES_MAX: usize = 4;
 
-/// Points of a series, at most: of more rounds several share a point.
+/// Maximum number of points of a series; with more rounds, several share a point.
 const POINTS_MAX: usize = 2000;
 
-/// Rows of the table of rounds, at most.
+/// Maximum number of rows in the table of rounds.
 const ROWS_MAX: usize = 1000;
 
-/// Breaches of an objective that are marked, at most.
+/// Maximum number of marked breaches per objective.
 const MARKS_MAX: usize = 100;
 
 /// The page of a soak.
@@ -38,7 +39,7 @@ pub fn page(header: &Header, result: &SoakResult) -> Page {
     page
 }
 
-/// What a round does, in words; empty where the run is no soak.
+/// The workload of a round, in words; empty if the run is not a soak.
 fn workload(header: &Header) -> String {
     let Request::Soak(request) = header.request() else { return String::new() };
     let round = match request.work {
@@ -66,7 +67,7 @@ fn workload(header: &Header) -> String {
     )
 }
 
-/// What a series says, whoever made it; title, heading and what was run are the caller's.
+/// The page of a series from any source. The caller adds title, heading and setup.
 pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     let found = &result.found;
     let mut sections: Vec<Section> = timeline(result).into_iter().collect();
@@ -84,8 +85,8 @@ pub(super) fn of_series(header: &Header, result: &SoakResult) -> Page {
     Page { conclusion: result.conclusion(header), figures: headlines(found), sections, ..Page::default() }
 }
 
-/// A moment on the axis of local time. All are by the clock of the first: an hour that the clock on the wall shows
-/// twice, in autumn, would lie over the one before.
+/// The position of a moment on the axis of local time. All moments use the UTC offset of the first; otherwise the hour
+/// that is repeated in autumn would be drawn over the previous one.
 pub(super) fn wall(moment: Moment, first: Moment) -> f64 {
     moment.by_the_clock_of(first).wall_seconds() as f64
 }
@@ -95,7 +96,7 @@ fn rate(value: f64) -> String {
     words::count(value) + "/s"
 }
 
-/// A figure of a quantity with its unit.
+/// Formats a value of a quantity with its unit.
 fn show(of: Quantity, value: f64) -> String {
     match of {
         Quantity::Rate => rate(value),
@@ -103,14 +104,14 @@ fn show(of: Quantity, value: f64) -> String {
     }
 }
 
-/// Where 95 % of the rounds lie, in words.
+/// The range of 95 % of the rounds, in words.
 fn range(figures: &SeriesFigures, show: impl Fn(f64) -> String) -> String {
     format!("95 % of {} rounds: {} to {}", words::count(figures.rounds as f64), show(figures.low), show(figures.high))
 }
 
 fn headlines(found: &Predictability) -> Vec<Headline> {
     let mut figures = Vec::new();
-    // The place in the JSON report.
+    // The name is the path in the JSON report.
     let headline = |name: &str, label: &str, value: String, note: String, exact: f64| Headline {
         name: format!("predictability.{name}"),
         label: label.into(),
@@ -119,7 +120,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
         note,
         exact,
     };
-    // What the verdict goes by comes first.
+    // The quantity that the verdict uses comes first.
     let (of, main) = match found.judged_by {
         Quantity::Rate => ("rate", &found.rate),
         Quantity::P99Us => ("p99_us", &found.p99_us),
@@ -168,7 +169,7 @@ fn headlines(found: &Predictability) -> Vec<Headline> {
     figures
 }
 
-/// Figures of rounds that share a point, as one.
+/// How the values of rounds that share a point are combined.
 #[derive(Clone, Copy)]
 pub(super) enum Thin {
     Median,
@@ -176,7 +177,7 @@ pub(super) enum Thin {
     Greatest,
 }
 
-/// Rounds over time, where there are many several to a point.
+/// The series of rounds over time; with many rounds, several share a point.
 pub(super) fn thinned<T>(
     name: &str,
     rounds: &[T],
@@ -202,7 +203,7 @@ pub(super) fn thinned<T>(
     }
 }
 
-/// None where no round has a figure.
+/// The timeline of all rounds; `None` if no round has a figure.
 fn timeline(result: &SoakResult) -> Option<Section> {
     let (rounds, found) = (&result.rounds, &result.found);
     let first = rounds.first()?.begin;
@@ -274,7 +275,7 @@ fn timeline(result: &SoakResult) -> Option<Section> {
     Some(Section { id: "timeline".into(), title: "Timeline".into(), lead, blocks })
 }
 
-/// The longest breaches.
+/// The longest breaches, at most `MARKS_MAX`.
 fn longest(breaches: &[Breach]) -> Vec<&Breach> {
     let mut longest: Vec<&Breach> = breaches.iter().collect();
     longest.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
@@ -282,7 +283,7 @@ fn longest(breaches: &[Breach]) -> Vec<&Breach> {
     longest
 }
 
-/// Marks changes and slowdowns where they were, and the longest breaches at the latencies.
+/// Marks changes and slowdowns, and the longest breaches in the panel of latencies.
 fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
     let wall = |moment| wall(moment, first);
     for lines in panels {
@@ -314,14 +315,14 @@ fn mark(panels: &mut [Lines], found: &Predictability, first: Moment) {
     }
 }
 
-/// Days against hours; none of less than two days.
+/// A calendar of days by hours; `None` for a series shorter than two days.
 fn calendar(rounds: &[Round]) -> Option<Section> {
     let (first, last) = (rounds.first()?, rounds.last()?);
     if last.finish().since(first.begin) < 2 * 86_400 {
         return None;
     }
     let field = |id: &str, title: &str, label: &str, unit, value: fn(&Round) -> Option<f64>| {
-        // Rows go from bottom to top: the first day stands at the top.
+        // Rows are given from bottom to top, so the days are reversed to have the first at the top.
         let days: Vec<&[Round]> = rounds.chunk_by(|one, other| one.begin.day() == other.begin.day()).rev().collect();
         let of_hour = |day: &[Round], hour: u32| {
             middle(day.iter().filter(|round| round.begin.second_of_day() / 3600 == hour).filter_map(value))
@@ -505,7 +506,7 @@ mod tests {
         }
     }
 
-    /// Rounds every five minutes that differ a little.
+    /// Rounds every five minutes with small differences.
     fn rounds(n: u32) -> Vec<Round> {
         let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
         let one = |at: u32| {
@@ -597,7 +598,7 @@ mod tests {
             let told =
                 report.pointer(&format!("/{}", figure.name.replace('.', "/"))).and_then(serde_json::Value::as_f64);
             let told = told.unwrap_or(f64::NAN);
-            // The reader of JSON rounds the last digit.
+            // The JSON parser rounds the last digit.
             assert!((told - figure.exact).abs() <= 1e-12 * told.abs(), "{}: {told}", figure.name);
         }
         let median = &page.figures[0];

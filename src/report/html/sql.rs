@@ -1,4 +1,4 @@
-//! What the page of a database's sessions says.
+//! The page of database sessions.
 
 use super::curve;
 use super::page::{Block, Headline, Page, Section, Table};
@@ -8,10 +8,10 @@ use crate::analyse::{CurveResult, Naming, PointSummary};
 use crate::record::journal::Run;
 use crate::report::curve::workload_of;
 
-/// Events that a table of a point names.
+/// Maximum number of wait events in a point's table.
 const EVENTS_MAX: usize = 8;
 
-/// The page, with what stands above it; `page` as it is where no point tells of sessions.
+/// Completes `page`, which has the heading and the conclusion; returns it unchanged if no point has sessions.
 pub(super) fn page(run: &Run, found: &CurveResult, findings: Section, page: Page) -> Page {
     let Some((index, point, sql)) = found.busiest() else { return page };
     Page { figures: figures(found, index, point, sql), sections: sections(run, found, findings), ..page }
@@ -67,7 +67,7 @@ fn sections(run: &Run, found: &CurveResult, findings: Section) -> Vec<Section> {
     sections
 }
 
-/// What the server did at each point, and for the busiest what an operation cost.
+/// The server's figures for each point, and the cost of an operation at the busiest point.
 fn database(found: &CurveResult) -> Section {
     let mut blocks = Vec::new();
     let several = found.points.len() > 1;
@@ -124,7 +124,7 @@ fn loads(points: &[PointSummary]) -> Table {
     words::rows("Each load", &columns, rows)
 }
 
-/// What an operation costs, and what there is in a second.
+/// The cost of an operation, and the rates per second.
 fn costs(sql: &SqlSummary, at: &str) -> Table {
     let mut rows = vec![vec!["operations".into(), String::new(), words::count(sql.operations_per_s)]];
     let mut count = |name: &str, figure: Option<Figure>| {

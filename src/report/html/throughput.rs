@@ -1,19 +1,19 @@
-//! Latency against throughput, and throughput against depth, as charts.
+//! Charts of latency against throughput, and of throughput against depth.
 
 use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
 use super::words;
 use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
 use crate::model::{Bound, Coordinates};
 
-/// Steps of the line of a law.
+/// Number of steps of the curve of a fitted law.
 const LAW_STEPS: u32 = 48;
-/// How far above all that was measured a bound may lie and still be drawn.
+/// A bound is drawn if it is at most this many times the maximum measured value.
 const BOUND_REACH: f64 = 12.0;
 
-/// A class at its load.
+/// A point and its class.
 pub(super) type At<'a> = (&'a PointSummary, &'a ClassSummary);
 
-/// The first class of every point that is `wanted`, in ascending order of load.
+/// The first class of each `wanted` point, in ascending order of load.
 pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSummary) -> bool) -> Vec<At<'_>> {
     let chosen = points.iter().filter(|point| wanted(point));
     let mut found: Vec<At<'_>> = chosen.filter_map(|point| Some((point, point.classes.first()?))).collect();
@@ -21,17 +21,17 @@ pub(super) fn first_classes(points: &[PointSummary], wanted: impl Fn(&PointSumma
     found
 }
 
-/// A group of loads that are drawn as a line each for p50 and p99.
+/// A group of loads, drawn as one line for p50 and one for p99.
 pub(super) struct Group<'a> {
-    /// What stands before p50 and p99 in the legend; may be empty.
+    /// Prefix of p50 and p99 in the legend; may be empty.
     pub(super) name: &'a str,
-    /// In ascending order of load.
+    /// The loads, ascending.
     pub(super) loads: Vec<At<'a>>,
-    /// How they are drawn.
+    /// The shape of the series.
     pub(super) shape: Shape,
 }
 
-/// A chart for each group that has loads, beside each other and on the same axes. None if there is nothing to draw.
+/// One chart per group with loads, side by side with the same axes; `None` if there is nothing to draw.
 pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &str) -> Option<Block> {
     let groups: Vec<_> = groups.into_iter().filter(|(group, _)| !group.loads.is_empty()).collect();
     if groups.len() < 2 {
@@ -53,7 +53,7 @@ pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &st
     beside(charts.into_iter().map(Some))
 }
 
-/// Gives charts of lines the same axes, which are those that hold all that is drawn.
+/// Gives line charts the same axes, which include everything that is drawn.
 fn align(charts: &mut [Chart]) {
     const ROOM: f64 = 1.15;
     let (mut most, mut low, mut high) = (0.0_f64, f64::INFINITY, 0.0_f64);
@@ -75,7 +75,7 @@ fn align(charts: &mut [Chart]) {
     }
 }
 
-/// Median and p99 over throughput, with bands. None if there is nothing to draw.
+/// Median and p99 over throughput, with intervals; `None` if there is nothing to draw.
 pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &str) -> Option<Chart> {
     let mut series = Vec::new();
     for (at, group) in groups.iter().enumerate() {
@@ -107,14 +107,14 @@ fn from_zero(series: &[Series]) -> Option<(f64, f64)> {
     (most > 0.0).then_some((0.0, most * 1.03))
 }
 
-/// A bound far above everything would press what was measured into a corner.
+/// Removes a bound far above all values, which would compress the measured values into a corner.
 fn within_reach(marks: Vec<Mark>, series: &[Series]) -> Vec<Mark> {
     let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
     marks.into_iter().filter(|mark| mark.upright || mark.at <= BOUND_REACH * most).collect()
 }
 
-/// The line of the loads each of which gave more than all before it, and as fainter points those that did not, which
-/// are mostly beyond the knee: a line back and forth through them would show what is not there.
+/// The line through loads that each gave more throughput than all previous ones, and the other loads as fainter
+/// points. These are mostly beyond the knee: a line back and forth through them would be misleading.
 fn latency_series(
     group: &Group<'_>,
     (quantile, colour): (&str, u8),
@@ -150,7 +150,7 @@ fn latency_series(
     [line, rest]
 }
 
-/// `depth 8`; of an offered rate that was not met, that too.
+/// `depth 8`, with a remark if an offered rate was not met.
 fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     let name = match point.coordinates {
         Coordinates::Rate { rate_per_s: rate, .. } => format!("{} offered a second", words::count(rate as f64)),
@@ -160,7 +160,7 @@ fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     if class.met == Some(false) { format!("{name}, not met") } else { name }
 }
 
-/// What a group shows at its least load and at its most.
+/// Describes a group at its lowest and its highest load.
 fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
     let with: Vec<(&At<'_>, LatencySummary)> =
         group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
@@ -173,14 +173,14 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
     Some(if with.len() == 1 { format!("{what}: {least}") } else { format!("{what}: {least}, {}", at(with.last()?)) })
 }
 
-/// The knee, the cap, the bound and the greatest rate that was kept, where they are.
+/// Marks at the knee, the cap, the bound and the highest kept rate.
 pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee {
         let label = format!("knee, depth {}", knee.load);
         marks.push(Mark { at: knee.throughput.value, upright: true, label, ..Mark::default() });
     }
-    // Where the knee is at the cap, two lines on one place say less than one.
+    // If the knee is at the cap, two marks at the same place say less than one.
     if let Some(cap) =
         shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
     {
@@ -198,7 +198,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
     marks
 }
 
-/// A closed loop's points and those that were offered, each with its marks.
+/// The group of the closed loop and that of the offered rates, each with its marks.
 pub(super) fn closed_and_open<'a>(
     closed: Vec<At<'a>>,
     open: Vec<At<'a>>,
@@ -208,7 +208,7 @@ pub(super) fn closed_and_open<'a>(
 ) -> Vec<(Group<'a>, Vec<Mark>)> {
     let of_closed = marks(shape, bound, None);
     let mut of_open = marks(shape, bound, Some(sustained));
-    // The knee is a number outstanding, which an offered load does not have.
+    // The knee is a depth, which an offered load does not have.
     of_open.retain(|mark| !of_closed.contains(mark) || !mark.upright);
     vec![
         (Group { name: "A constant number outstanding", loads: closed, shape: Shape::Line }, of_closed),
@@ -216,7 +216,7 @@ pub(super) fn closed_and_open<'a>(
     ]
 }
 
-/// Throughput over depth, with its bands and the law that was fitted. None with fewer than two depths.
+/// Throughput over depth, with intervals and the fitted law; `None` with fewer than two depths.
 pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts, unit_name: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(_, class)| class.outstanding);
@@ -245,12 +245,12 @@ pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts
     Some(chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
 }
 
-/// Outstanding large I/Os.
+/// Number of outstanding large I/Os.
 fn large(point: &PointSummary) -> u32 {
     point.coordinates.small_and_large().1
 }
 
-/// Megabytes a second of large I/O over depth; none with fewer than two depths.
+/// Megabytes per second of large I/O over depth; `None` with fewer than two depths.
 pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(point, _)| large(point));
@@ -306,12 +306,12 @@ fn law_series(law: Usl, first: f64, last: f64) -> Series {
     Series { name, shape: Shape::Dashed, x, y, ..Series::default() }
 }
 
-/// A chart.
+/// Makes a chart.
 pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
     Chart { id: id.into(), title: title.into(), description, plot }
 }
 
-/// Those charts that are there, beside each other.
+/// Puts the existing charts side by side.
 pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
     let mut blocks: Vec<Block> = charts.into_iter().flatten().map(|chart| Block::Chart(Box::new(chart))).collect();
     match blocks.len() {

@@ -1,5 +1,5 @@
-//! The whole run on one time axis: throughput, response times, what sessions of a database waited for, and what the
-//! host and its disks counted meanwhile.
+//! The whole run on one time axis: throughput, response times, wait events of database sessions, and the counters of
+//! the host and its disks.
 
 use super::page::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
 use super::{throughput, words};
@@ -9,20 +9,20 @@ use crate::record::journal::Run;
 use crate::record::{Latencies, PointRecord, StreamRecord, Window};
 use std::fmt::Write;
 
-/// Windows that are drawn at the most; more are merged with their neighbours.
+/// Maximum number of drawn windows; more are merged with their neighbours.
 const WINDOWS_MAX: usize = 2000;
-/// Intervals between samples that are drawn at the most.
+/// Maximum number of drawn intervals between samples.
 const SAMPLES_MAX: usize = 1000;
-/// Points whose beginnings are marked; more would hide what is drawn.
+/// Maximum number of points with marks at their start; more would hide the curves.
 const MARKED_MAX: usize = 12;
-/// Events that have a colour of their own; the others are drawn together.
+/// Maximum number of events with their own colour; the others are drawn together.
 const EVENTS_MAX: usize = 7;
-/// The longest pause between two points that is drawn as long as it was, and how long others are drawn, in seconds.
+/// Maximum length in seconds of a drawn pause between two points; longer pauses are shortened to it.
 const PAUSE_MAX: f64 = 300.0;
-/// Size of an I/O from which on megabytes a second say more than operations a second.
+/// I/O size from which on megabytes per second say more than operations per second.
 const LARGE: u32 = 64 << 10;
 
-/// A point and when it began, in seconds since the run did.
+/// A point and its start, in seconds since the start of the run.
 struct Part<'a> {
     record: &'a PointRecord,
     begun: f64,
@@ -34,7 +34,7 @@ impl Part<'_> {
     }
 }
 
-/// The timeline; none of a run that measured nothing. `operations` is what throughput counts, such as `IOPS`.
+/// The timeline; `None` if the run measured nothing. `operations` is the unit of throughput, such as `IOPS`.
 pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
     let (parts, squeezed) = parts(run);
     if parts.is_empty() {
@@ -76,8 +76,8 @@ fn begun(part: &Part<'_>) -> Mark {
     Mark { at: part.begun, upright: true, label: part.record.coordinates.to_string(), ..Mark::default() }
 }
 
-/// The points with when they began, and whether some pause was squeezed. Wall-clock time is known to the second, and
-/// stands still for a model: no point begins before the one ahead of it ended.
+/// The points with their starts, and whether any pause was shortened. Wall-clock time has a resolution of a second and
+/// stands still for a model, so no point begins before the end of the previous one.
 fn parts(run: &Run) -> (Vec<Part<'_>>, bool) {
     let origin = run.header.started.parse::<Moment>().ok();
     let (mut parts, mut end, mut left_out): (Vec<Part<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
@@ -94,12 +94,12 @@ fn parts(run: &Run) -> (Vec<Part<'_>>, bool) {
     (parts, left_out > 0.0)
 }
 
-/// How many neighbours are merged so that no more than `most` are left.
+/// Number of neighbours to merge so that at most `most` remain.
 fn thinning(number: usize, most: usize) -> usize {
     number.div_ceil(most).max(1)
 }
 
-/// The windows of a stream, `thin` together: when their middle was, how long they are, and what is in them.
+/// The windows of a stream, `thin` merged at a time: the time of their middle, their duration, and their content.
 fn windows<'a>(
     part: &'a Part<'_>,
     stream: &'a StreamRecord,
@@ -115,7 +115,7 @@ fn windows<'a>(
     })
 }
 
-/// A series that is interrupted between points.
+/// Appends a value to a series.
 fn push(series: &mut Series, at: f64, value: Option<f64>, label: &str) {
     series.x.push(shortened(at));
     series.y.push(value.map(shortened));
@@ -128,7 +128,7 @@ fn gap(series: &mut Series, at: f64) {
     }
 }
 
-/// Six significant digits are more than can be seen.
+/// Rounds to six significant digits, more than are visible.
 fn shortened(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -145,7 +145,7 @@ fn over_time(label: &str, unit: Unit) -> Lines {
     }
 }
 
-/// Throughput: operations a second of small I/O, megabytes a second of large.
+/// Throughput: operations per second of small I/O, megabytes per second of large I/O.
 fn rates(parts: &[Part<'_>], thin: usize, operations: &str) -> Vec<Lines> {
     let panel = |large: bool| {
         let (label, unit) = if large { ("MB/s", Unit::MbPerSecond) } else { (operations, Unit::PerSecond) };
@@ -170,7 +170,7 @@ fn rates(parts: &[Part<'_>], thin: usize, operations: &str) -> Vec<Lines> {
     [false, true].map(panel).into_iter().filter(|panel| !panel.series.is_empty()).collect()
 }
 
-/// The series of this name, made if there is none yet.
+/// The series with this name, created if necessary.
 fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
     let at = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
         all.push(Series { name: name.into(), ..Series::default() });
@@ -179,7 +179,7 @@ fn named<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
     &mut all[at]
 }
 
-/// Median, p99 and greatest response time of the first class of every point.
+/// Median, p99 and maximum response time of the first class of every point.
 fn latencies(parts: &[Part<'_>], thin: usize) -> Lines {
     let mut panel = over_time("response time", Unit::Microseconds);
     panel.y.log = true;
@@ -203,7 +203,7 @@ fn summed(latencies: &Latencies) -> [Option<f64>; 3] {
     [summary.map(|l| l.p50_us), summary.map(|l| l.p99_us), summary.map(|l| l.max_us)]
 }
 
-/// What sessions of a database were in, their physical reads and the server's CPU; nothing of raw I/O.
+/// Wait events of database sessions, their physical reads and the server's CPU; empty for raw I/O.
 fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     let moments: Vec<(f64, analyse::sql::Moment)> = parts
         .iter()
@@ -257,7 +257,7 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     ]
 }
 
-/// What the kernel counted between samples: the disks' queues, then what was busy.
+/// The kernel's counters between samples: the disks' queues, then utilisation.
 fn host(parts: &[Part<'_>]) -> Vec<Lines> {
     let thin = thinning(parts.iter().map(|part| part.record.samples.len()).sum(), SAMPLES_MAX);
     let (mut queue, mut shares) = (over_time("disk queue", Unit::Number), over_time("busy", Unit::Share));
@@ -266,7 +266,7 @@ fn host(parts: &[Part<'_>]) -> Vec<Lines> {
         let samples: Vec<&Sample> = part.record.samples.iter().step_by(thin).collect();
         for pair in samples.windows(2) {
             let [before, after] = pair else { continue };
-            // What is shorter than a few ticks of the kernel's clock says nothing.
+            // Intervals shorter than a few ticks of the kernel's clock show nothing.
             if after.at.since(before.at).as_secs_f64() < 0.1 {
                 continue;
             }

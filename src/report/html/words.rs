@@ -1,4 +1,4 @@
-//! Figures and findings as parts of a page: headlines, sections, tables.
+//! Makes parts of a page from figures and findings: headlines, sections, tables.
 
 use super::page::{Block, Column, Headline, Section, Table};
 use crate::analyse::Estimate;
@@ -8,27 +8,27 @@ pub(super) use crate::analyse::quantity::{
 use crate::model::{Finding, Severity};
 use crate::report::table;
 
-/// A rate in large type. `name` is the figure's place in the JSON report.
+/// A headline rate. `name` is the figure's path in the JSON report.
 pub(super) fn rate(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     headline(name, label, figure.value, count(figure.value), plus_minus(figure), note)
 }
 
-/// Megabytes a second in large type.
+/// A headline in megabytes per second.
 pub(super) fn throughput(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     headline(name, label, figure.value, format!("{} MB/s", count(figure.value)), plus_minus(figure), note)
 }
 
-/// A time in large type.
+/// A headline time.
 pub(super) fn latency(name: &str, label: &str, figure: Estimate, note: String) -> Headline {
     headline(name, label, figure.value, time(figure.value), from_to(figure.interval), note)
 }
 
-/// Anything in large type.
+/// A headline of any unit.
 pub(super) fn headline(name: &str, label: &str, exact: f64, value: String, interval: String, note: String) -> Headline {
     Headline { name: name.into(), label: label.into(), value, interval, note, exact }
 }
 
-/// The findings of a run, those that recur told once, worst first; none if there are none.
+/// The section of findings, highest severity first; findings of the same kind appear once.
 pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
     let told: Vec<Finding> = table::grouped(all)
         .into_iter()
@@ -48,13 +48,13 @@ pub(super) fn findings<'a>(all: impl Iterator<Item = &'a Finding>) -> Section {
     section("findings", "Warnings and notes", &lead, blocks)
 }
 
-/// A section; tables without a row are left out.
+/// A section; tables without rows are left out.
 pub(super) fn section(id: &str, title: &str, lead: &str, mut blocks: Vec<Block>) -> Section {
     blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Section { id: id.into(), title: title.into(), lead: lead.into(), blocks }
 }
 
-/// A table whose columns with a `#` in front hold figures.
+/// A table; a `#` before a column name marks a column of numbers.
 pub(super) fn rows(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     let column = |name: &&str| match name.strip_prefix('#') {
         Some(name) => Column { name: name.into(), is_number: true },

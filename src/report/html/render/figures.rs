@@ -134,7 +134,7 @@ fn field(heat: &Heat) -> Value {
     })
 }
 
-/// Rounds to six significant digits; times are in milliseconds.
+/// Rounds to six significant digits; moments and durations to milliseconds.
 fn number(unit: Unit, value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;
