@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of threads for synchronous I/O: each needs some 30 KB beside its buffer, and a run stays below 64
 /// MiB.
-const PSYNC_THREADS_MAX: u64 = 1024;
+const THREADS_MAX: u64 = 1024;
 
 /// Minimum interval of host counter samples while a point runs.
 const SAMPLE: Nanos = Nanos::from_secs(1);
@@ -438,12 +438,13 @@ fn named(target: &Opened) -> (PathBuf, Identity) {
 /// Refuses points that need more threads or buffers than this machine has. They would end the program instead of the
 /// request.
 fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> Result<(), Error> {
+    let engine = engine::info(&request.engine.name);
     for point in points {
         let slots = |stream: &Stream| u64::from(stream.load.slots());
         let threads: u64 = point.streams.iter().map(slots).sum();
-        if request.engine.name == "psync" && threads > PSYNC_THREADS_MAX {
+        if engine.thread_per_io && threads > THREADS_MAX {
             return Err(Error::usage(
-                format!("{} needs {threads} threads of psync, at most {PSYNC_THREADS_MAX}", point.coordinates),
+                format!("{} needs {threads} threads of {}, at most {THREADS_MAX}", point.coordinates, engine.name),
                 "ask for fewer outstanding I/Os, or take --engine uring",
             ));
         }

@@ -17,7 +17,7 @@ use crate::common::{Folder, Settings};
 use capped::Group;
 use common::{Loop, Missing, need, scratch_file, text, wait};
 use device::{Behaviour, Device, Served, at_once};
-use points::{ENGINES, LENGTH, engine, measure, reads};
+use points::{LENGTH, engine, engine_names, measure, reads};
 use rigel::model::{CalibrateRequest, Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
 use rigel::record::PointRecord;
 use serde_json::Value;
@@ -139,7 +139,7 @@ fn times(settings: &Settings, folder: &Folder) -> Result<(), Missing> {
         "| engine | outstanding | CPUs | p50: device µs | measured − device µs | measured ÷ device | p99 ÷ | IOPS ÷ device's | IOPS ÷ programmed | served at once |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    for name in ENGINES {
+    for name in engine_names() {
         for depth in [1, 4, 8] {
             for (awake, cpus) in [(false, "may sleep"), (true, "kept awake")] {
                 let mut columns: [Vec<f64>; 6] = Default::default();
@@ -232,7 +232,7 @@ fn cap(settings: &Settings) -> Result<(), Missing> {
     group.enter()?;
     heading(settings, "Under a cap of the kernel's: loop devices of a cached file");
     println!("| engine | cap, reads a second | IOPS ÷ cap |\n|---|---|---|");
-    for name in ENGINES {
+    for name in engine_names() {
         for cap in [500, 2000] {
             let mut to_cap = Vec::new();
             for _ in 0..settings.rounds {

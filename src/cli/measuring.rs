@@ -12,6 +12,7 @@ use super::target::{self, Given};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
+use crate::engine::{AUTO, ENGINES};
 use crate::model::{
     Bytes, Coordinates, Error, Finding, Invocation, Layout, Point, Request, RunOptions, SqlTarget, Target,
 };
@@ -19,7 +20,7 @@ use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
 use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -31,8 +32,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 const RESUMED: [&str; 9] =
     ["targets", "out", "scratch_size", "engine", "keep", "buffered", "allow_holes", "workers", "seed"];
 
-/// Engines that can be asked for.
-pub(super) const ENGINES: [&str; 4] = ["auto", "uring", "libaio", "psync"];
+/// The valid values of `--engine`.
+pub(super) fn engines() -> PossibleValuesParser {
+    let auto = PossibleValue::new(AUTO).help("uring, or libaio with a warning where the kernel forbids io_uring");
+    let named = ENGINES.iter().map(|engine| PossibleValue::new(engine.info.name).help(engine.info.help));
+    PossibleValuesParser::new(std::iter::once(auto).chain(named))
+}
 
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
@@ -47,7 +52,7 @@ pub(super) struct MeasuringArgs {
     #[arg(long)]
     pub(super) keep: bool,
     /// I/O engine; auto is the best that works here
-    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(ENGINES))]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Option<String>,
     /// Uses the page cache instead of direct I/O
     #[arg(long)]

@@ -4,9 +4,10 @@
 //! [`OrionArgs::resolve`] a checked [`OrionRequest`] and its [`Target`]. Every refusal names the option, its value and
 //! the valid values. Opens nothing, prints nothing.
 
-use super::measuring::ENGINES;
+use super::measuring::engines;
 use super::outcome::OutcomeArgs;
 use super::target::Given;
+use crate::engine;
 use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
 use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
 use crate::record::journal::EngineChoice;
@@ -124,7 +125,7 @@ pub struct OrionArgs {
     /// I/O engine; auto is the best that works here
     #[arg(
         long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true,
-        value_parser = PossibleValuesParser::new(ENGINES).map(|name| name.to_ascii_lowercase()),
+        value_parser = engines().map(|name| name.to_ascii_lowercase()),
         default_value = "auto"
     )]
     pub engine: String,
@@ -178,11 +179,10 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
     ("help", ""),
 ];
 
-/// Rigel's options with a value, and the valid values of each.
-const RIGEL_VALUES: [(&str, &str); 8] = [
+/// Rigel's options with a value, and the valid values of each; `valid_values` has those of `--engine`.
+const RIGEL_VALUES: [(&str, &str); 7] = [
     ("target", "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:"),
     ("scratch-size", "a size such as 512MiB or 4GiB"),
-    ("engine", "one of auto, uring, libaio, psync"),
     ("destroy", "the path of a target, as given there"),
     ("out", "a directory that is empty or does not exist"),
     ("resume", "the directory of a run"),
@@ -422,9 +422,12 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
 }
 
 /// The valid values of the option `name`.
-fn valid_values(name: &str) -> &'static str {
-    let tables = ORION_OPTIONS.iter().chain(&RIGEL_VALUES);
-    tables.clone().find(|(option, _)| *option == name).map_or("a value", |(_, valid)| valid)
+fn valid_values(name: &str) -> String {
+    if name == "engine" {
+        return format!("one of {}", engine::names().collect::<Vec<_>>().join(", "));
+    }
+    let mut options = ORION_OPTIONS.iter().chain(&RIGEL_VALUES);
+    options.find(|(option, _)| *option == name).map_or("a value", |(_, valid)| valid).into()
 }
 
 impl OrionArgs {

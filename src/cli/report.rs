@@ -2,6 +2,7 @@
 
 use super::{orion, output, page, soak};
 use crate::analyse::RunResult;
+use crate::engine;
 use crate::model::Error;
 use crate::record::journal::{self, Run};
 use crate::report::table::Detail;
@@ -67,7 +68,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
-        (Some(point), _) => output::raw(&fio::job(&run, point)?),
+        (Some(point), _) => output::raw(&fio::job(&run, point, engine::info(&run.header.engine.name))?),
         (None, Format::Text) => output::result(&report::text(&run, &found, args.detail())),
         (None, Format::Csv) => output::raw(&report::csv(&run, &found)),
         (None, Format::Json) => output::json(&data::json(&run, &found)),

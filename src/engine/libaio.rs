@@ -5,9 +5,9 @@
 
 use super::buffers::Buffers;
 use super::volume::Volume;
-use super::{Engine, Session};
+use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
-use crate::model::{Cause, Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
+use crate::model::{Cause, Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -43,6 +43,17 @@ struct Event {
 const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 
+/// This engine in the table of engines.
+pub(super) const ENGINE: FileEngine = FileEngine {
+    info: EngineInfo {
+        name: "libaio",
+        help: "Linux's older asynchronous I/O, which needs direct I/O",
+        thread_per_io: false,
+        fio: FioEngine { name: "libaio", options: "", log_writes: "" },
+    },
+    open: |clock, volume, _| Ok(Box::new(Libaio::new(clock, volume))),
+};
+
 /// libaio on a volume.
 #[derive(Debug)]
 pub struct Libaio {
@@ -60,7 +71,7 @@ impl Libaio {
 
 impl Engine for Libaio {
     fn name(&self) -> &'static str {
-        "libaio"
+        ENGINE.info.name
     }
 
     fn about(&self) -> String {

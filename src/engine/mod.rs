@@ -5,7 +5,6 @@
 
 pub mod blocking;
 mod buffers;
-mod choose;
 pub mod guard;
 pub mod layout;
 pub mod libaio;
@@ -16,6 +15,7 @@ pub mod opened;
 pub(crate) mod place;
 pub mod probe;
 pub mod psync;
+mod registry;
 pub mod scratch;
 pub mod signature;
 pub mod sim;
@@ -23,7 +23,7 @@ pub mod sql;
 pub mod uring;
 pub mod volume;
 
-pub use choose::choose;
+pub use registry::{AUTO, ENGINES, FileEngine, Open, choose, info, names};
 
 use crate::clock::Clock;
 use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};

@@ -3,10 +3,25 @@
 use super::blocking::Blocking;
 use super::buffers::Buffers;
 use super::volume::Volume;
-use super::{Engine, Session};
+use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
-use crate::model::{Error, Fault, Kind, Op, Outcome};
+use crate::model::{EngineInfo, Error, Fault, FioEngine, Kind, Op, Outcome};
 use std::os::unix::fs::FileExt;
+
+/// This engine in the table of engines.
+pub(super) const ENGINE: FileEngine = FileEngine {
+    info: EngineInfo {
+        name: "psync",
+        help: "pread and pwrite, on a thread for each outstanding I/O",
+        thread_per_io: true,
+        fio: FioEngine {
+            name: "psync",
+            options: "",
+            log_writes: "# ours is pwrite and fdatasync; of fio's fdatasync=1 the time would stand apart, under \"sync\"\n",
+        },
+    },
+    open: |clock, volume, _| Ok(Box::new(Psync::new(clock, volume))),
+};
 
 /// pread and pwrite on a volume.
 #[derive(Debug)]
@@ -25,7 +40,7 @@ impl Psync {
 
 impl Engine for Psync {
     fn name(&self) -> &'static str {
-        "psync"
+        ENGINE.info.name
     }
 
     fn about(&self) -> String {

@@ -6,9 +6,9 @@
 
 use super::buffers::Buffers;
 use super::volume::Volume;
-use super::{Engine, Session};
+use super::{Engine, FileEngine, Session};
 use crate::clock::Clock;
-use crate::model::{Completion, Error, Fault, Kind, Nanos, Op, Outcome, Slot};
+use crate::model::{Completion, EngineInfo, Error, Fault, FioEngine, Kind, Nanos, Op, Outcome, Slot};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use std::os::fd::{AsRawFd, RawFd};
@@ -76,6 +76,17 @@ impl Setup {
     }
 }
 
+/// This engine in the table of engines.
+pub(super) const ENGINE: FileEngine = FileEngine {
+    info: EngineInfo {
+        name: "uring",
+        help: "io_uring, asynchronous also through the page cache",
+        thread_per_io: false,
+        fio: FioEngine { name: "io_uring", options: "registerfiles=1\nfixedbufs=1\n", log_writes: "" },
+    },
+    open: |clock, volume, lengths| Ok(Box::new(Uring::new(clock, volume, lengths)?)),
+};
+
 /// `io_uring` on a volume.
 #[derive(Debug)]
 pub struct Uring {
@@ -128,7 +139,7 @@ fn register_buffers(ring: &IoUring, buffers: &Buffers) -> bool {
 
 impl Engine for Uring {
     fn name(&self) -> &'static str {
-        "uring"
+        ENGINE.info.name
     }
 
     fn about(&self) -> String {

@@ -6,7 +6,9 @@ use super::{Source, damaged, number, refuse_empty, shortened};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};
+use csv::{Position, StringRecord};
 use std::collections::{HashMap, HashSet};
+use std::io::Cursor;
 
 /// Columns that the user named explicitly: by name, or by number from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +49,12 @@ struct Talk {
 }
 
 impl Talk {
+    /// True if `line` begins a row: it is not blank, no comment and no talk.
+    fn is_row(&mut self, line: &str) -> bool {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#') && !self.is(line)
+    }
+
     fn is(&mut self, line: &str) -> bool {
         let goes_on = self.next.filter(|next| line.split_whitespace().next() == Some(next.to_string().as_str()));
         self.next = if line.starts_with("SQL>") { Some(2) } else { goes_on.map(|next| next + 1) };
@@ -56,41 +64,45 @@ impl Talk {
     }
 }
 
-/// The lines of a table with their numbers, and the field separator.
-struct Lines<'a> {
+/// Reads the rows of a table one by one. Passes over blank lines, comments and what SQL*Plus spools around them.
+struct Rows<'a> {
+    text: &'a str,
     separator: char,
-    lines: Vec<(usize, &'a str)>,
+    reader: csv::Reader<Cursor<&'a str>>,
+    talk: Talk,
+    /// Line of a row whose last quote is missing, so that it has swallowed the rest of the file.
+    unclosed: Option<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> Rows<'a> {
+    /// `None` if the first row has no separator.
     fn of(text: &'a str) -> Option<Self> {
         let mut talk = Talk::default();
-        let mut is_row = |line: &str| !line.is_empty() && !line.starts_with('#') && !talk.is(line);
-        let lines: Vec<(usize, &str)> = text
-            .lines()
-            .enumerate()
-            .map(|(at, line)| (at + 1, line.trim_end()))
-            .filter(|(_, l)| is_row(l.trim()))
-            .collect();
-        let first = lines.first()?.1;
+        let first = text.lines().find(|line| talk.is_row(line))?;
         let separator = ['\t', ';', ','].into_iter().find(|separator| first.contains(*separator))?;
-        Some(Self { separator, lines })
+        let mut form = csv::ReaderBuilder::new();
+        form.delimiter(u8::try_from(separator).ok()?).has_headers(false).flexible(true);
+        let reader = form.from_reader(Cursor::new(text));
+        Some(Self { text, separator, reader, talk: Talk::default(), unclosed: None })
     }
 
-    fn fields(&self, line: &str) -> Vec<String> {
-        let (mut fields, mut quoted) = (vec![String::new()], false);
-        for c in line.chars() {
-            match c {
-                '"' => quoted = !quoted,
-                c if c == self.separator && !quoted => fields.push(String::new()),
-                c => fields.last_mut().expect("never empty").push(c),
+    /// Finds the next row, and moves the reader there. A quote in a line that is passed over has no meaning.
+    fn find(&mut self) -> Option<Position> {
+        let mut at = self.reader.position().clone();
+        loop {
+            let line = self.rest(&at).split_inclusive('\n').next()?;
+            if self.talk.is_row(line) {
+                break;
             }
+            let next = (at.byte() + line.len() as u64, at.line() + 1);
+            at.set_byte(next.0).set_line(next.1);
         }
-        fields.into_iter().map(|field| field.trim().to_string()).collect()
+        self.reader.seek(at.clone()).ok()?;
+        Some(at)
     }
 
-    fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        self.lines.iter().map(|(number, line)| (*number, self.fields(line)))
+    fn rest(&self, at: &Position) -> &'a str {
+        usize::try_from(at.byte()).ok().and_then(|at| self.text.get(at..)).unwrap_or_default()
     }
 
     fn is_number(&self, field: &str) -> bool {
@@ -98,13 +110,41 @@ impl<'a> Lines<'a> {
     }
 }
 
+impl Iterator for Rows<'_> {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        let at = self.find()?;
+        let line = usize::try_from(at.line()).ok()?;
+        let mut record = StringRecord::new();
+        if !self.reader.read_record(&mut record).ok()? {
+            return None;
+        }
+        let rest = self.rest(&at).trim_end();
+        let is_last = self.rest(self.reader.position()).is_empty();
+        if is_last && rest.contains('\n') && rest.matches('"').count() % 2 == 1 {
+            self.unclosed = Some(line);
+        }
+        Some((line, record.iter().map(field).collect()))
+    }
+}
+
+/// A field without blanks around it, and in one line.
+fn field(raw: &str) -> String {
+    let text = raw.trim();
+    // The reader knows quotes only where a field begins, so not after blanks.
+    let within = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let text = within.filter(|_| raw.starts_with(char::is_whitespace)).unwrap_or(text);
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 /// True if `text` contains lines with a time and a number.
 #[must_use]
 pub fn is_like(text: &str, columns: &Columns) -> bool {
-    let Some(lines) = Lines::of(text) else { return false };
-    let has = |row: &[String], is: &dyn Fn(&str) -> bool| row.iter().any(|field| is(field));
-    let is_sample = |row: &[String]| has(row, &is_date) && has(row, &|field| lines.is_number(field));
-    columns.time.is_some() || lines.rows().take(TOP_ROWS).any(|(_, row)| is_sample(&row))
+    let Some(mut rows) = Rows::of(text) else { return false };
+    let top: Vec<Row> = rows.by_ref().take(TOP_ROWS).collect();
+    let is_sample = |row: &[String]| row.iter().any(|f| is_date(f)) && row.iter().any(|f| rows.is_number(f));
+    columns.time.is_some() || top.iter().any(|(_, row)| is_sample(row))
 }
 
 /// Why `text` is not a table: its first line, and the first field that is not a time or a number.
@@ -112,12 +152,12 @@ pub fn is_like(text: &str, columns: &Columns) -> bool {
 pub fn why_not(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = format!("its first line is '{}'", shortened(first));
-    let Some(lines) = Lines::of(text) else { return first };
+    let Some(mut table) = Rows::of(text) else { return first };
     // If there is more than one line, the first is a header.
-    let rows: Vec<Row> = lines.rows().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
+    let rows: Vec<Row> = table.by_ref().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
     let Some((line, row)) = rows.get(1).or(rows.first()) else { return first };
     let is_timed = row.iter().any(|field| is_date(field));
-    let wrong = row.iter().find(|field| !is_void(field) && !is_date(field) && !lines.is_number(field));
+    let wrong = row.iter().find(|field| !is_void(field) && !is_date(field) && !table.is_number(field));
     let Some(wrong) = wrong else { return first };
     let why = if is_timed { "is not a number" } else { time::why_not(wrong) };
     format!("{first}, and '{}' in line {line} {why}", shortened(wrong))
@@ -148,23 +188,28 @@ struct Places {
 /// A column is missing, or a line does not match the others.
 pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let name = source.name;
-    let lines = Lines::of(source.text).ok_or_else(|| {
+    let mut table = Rows::of(source.text).ok_or_else(|| {
         Error::failed(
             format!("'{name}' has no line with a separator: a comma, a semicolon or a tab"),
             "write a line for each sample, such as 2016-04-23T10:17,6272",
         )
     })?;
-    let first = lines.rows().next().map(|(_, row)| row).unwrap_or_default();
+    let all: Vec<Row> = table.by_ref().collect();
+    if let Some(line) = table.unclosed {
+        let why = "has a quote that is not closed, so that the rest of the file is one field";
+        return Err(damaged(name, line, why, "close the quote, or write it twice if it is part of a text"));
+    }
+    let first = all.first().map(|(_, row)| row.clone()).unwrap_or_default();
     let has_head = !first.iter().any(|field| is_date(field));
     // The header may be repeated above every page of a report.
     let is_frame = |row: &Row| is_rule(row) || has_head && row.1 == first;
-    let rows: Vec<Row> = lines.rows().filter(|row| !is_frame(row)).collect();
+    let rows: Vec<Row> = all.into_iter().filter(|row| !is_frame(row)).collect();
     let places = places(name, &first, has_head, columns, &rows)?;
     let begins = rows.iter().filter_map(|(_, row)| row.get(places.begin)).map(String::as_str);
     let (order, of_times) = time::manner(begins);
     let mut notes = Vec::new();
     let mut signs = vec![Sign::Point; places.names.len()];
-    if lines.separator != ',' {
+    if table.separator != ',' {
         for at in places.figures() {
             signs[at] = sign_of(name, &rows, at, &places.names[at])?;
             if let Sign::Thousands(sign) = signs[at] {
@@ -497,6 +542,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn series(text: &str, columns: &Columns) -> Vec<Series> {
         match read(Source { name: "f.csv", text }, columns).unwrap().figures {
@@ -627,6 +673,49 @@ mod tests {
             Columns { time: Some("3".into()), values: vec!["b".into()], unit: Some("ms".into()), ..Columns::default() };
         let found = series("a,b,c\n1,2,2016-04-23\n", &said);
         assert_eq!((found[0].unit.as_str(), found[0].samples[0].value), ("ms", Some(2.0)));
+    }
+
+    #[test]
+    fn quotes_hold_separators_quotes_and_line_breaks() {
+        let text = "# a comment, \"with a quote\n\"time\",\"the \"\"true\"\"\r\n IOPS\",note\r\n\
+                    2026-03-01T00:00,5,\"5\"\" disk, # two\r\n\r\n# lines\"\r\n2026-03-01T01:00, \"6\" ,5\" disk\r\n\
+                    2026-03-01T02:00,x,\r\n";
+        let rows: Vec<Row> = Rows::of(text).unwrap().collect();
+        let row = |line, fields: [&str; 3]| (line, fields.map(String::from).to_vec());
+        assert_eq!(
+            rows,
+            [
+                row(2, ["time", "the \"true\" IOPS", "note"]),
+                row(4, ["2026-03-01T00:00", "5", "5\" disk, # two  # lines"]),
+                row(7, ["2026-03-01T01:00", "6", "5\" disk"]),
+                row(8, ["2026-03-01T02:00", "x", ""]),
+            ]
+        );
+        let said = refused(text);
+        assert!(said.contains("line 8: 'x' of the \"true\" IOPS is not a number"), "{said}");
+        let unclosed = "time,iops,note\n2026-03-01T00:00,5,\"of the\n2026-03-01T01:00,6,night\n";
+        assert!(refused(unclosed).contains("line 2: has a quote that is not closed"), "{}", refused(unclosed));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_those_that_were_written(
+            cells in prop::collection::vec("[a\"#;,\\r\\n ]{0,6}", 4..40),
+            tab in any::<bool>(),
+        ) {
+            let separator = if tab { b'\t' } else { b',' };
+            let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(Vec::new());
+            let rows: Vec<&[String]> = cells.chunks_exact(2).collect();
+            // The separator is that of the first line.
+            writer.write_record(["begin", "a", "b"]).unwrap();
+            for row in &rows {
+                writer.write_record(["begin", &row[0], &row[1]]).unwrap();
+            }
+            let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+            let read: Vec<Vec<String>> = Rows::of(&text).unwrap().skip(1).map(|(_, row)| row).collect();
+            let written = rows.iter().map(|row| vec!["begin".into(), field(&row[0]), field(&row[1])]);
+            prop_assert_eq!(read, written.collect::<Vec<_>>());
+        }
     }
 
     #[test]

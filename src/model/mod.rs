@@ -4,6 +4,7 @@
 //! modules, accesses no device, reads no clock and prints nothing.
 
 mod bound;
+mod engine;
 mod error;
 mod fact;
 mod finding;
@@ -19,6 +20,7 @@ mod text;
 mod units;
 
 pub use bound::{Bound, quantile_name};
+pub use engine::{EngineInfo, FioEngine};
 pub use error::Error;
 pub use fact::{
     BlockDevice, Counters, Extents, FileKind, Host, LimitFacts, OwnThreads, Sample, TargetFacts, VolumeMember,

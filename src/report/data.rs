@@ -1,6 +1,6 @@
 //! The machine-readable report: JSON and CSV.
 
-use super::csv::cell;
+use super::csv::Table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
@@ -9,7 +9,6 @@ use crate::analyse::{
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
-use std::fmt::Write;
 
 /// Version of the format of JSON reports. Since 2, coordinates name their loads.
 const FORMAT: u32 = 2;
@@ -109,61 +108,52 @@ pub fn json(run: &Run, result: &RunResult) -> String {
 /// the end, never renamed or removed.
 #[must_use]
 pub fn csv(run: &Run) -> String {
-    let mut text =
+    let mut table = Table::new(
         "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
-                    p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
-                    step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
-                    service_p99_us,delay_p99_us,unserved,blocks_per_s,logical_per_s,physical_per_s,written_per_s,\
-                    log_bytes_per_s,commits_per_s,db_cpus,physical_per_db_cpu_s,page_cache_share\n"
-            .to_string();
+         p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
+         step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
+         service_p99_us,delay_p99_us,unserved,blocks_per_s,logical_per_s,physical_per_s,written_per_s,\
+         log_bytes_per_s,commits_per_s,db_cpus,physical_per_db_cpu_s,page_cache_share",
+    );
     for point in run.latest().iter().map(summarise) {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
             let (small, large) = point.coordinates.small_and_large();
-            let _ = write!(text, "{small},{large},{},{},", cell(&class.name), class.io_bytes);
-            let _ =
-                write!(text, "{},{},{failed},{:.2},{:.3},", class.outstanding, class.done, class.iops, class.mib_per_s);
-            match class.latency {
-                Some(l) => {
-                    let figures =
-                        [l.mean_us, l.deviation_us, l.min_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us];
-                    figures.iter().for_each(|figure| {
-                        let _ = write!(text, "{figure:.3},");
-                    });
-                }
-                None => text.push_str(",,,,,,,,"),
-            }
-            let steady = class.steady.map_or("", |steady| if steady.steady { "yes" } else { "no" });
-            let cpu = point.cpu_us_per_io.map_or_else(String::new, |cpu| format!("{cpu:.4}"));
-            let _ = write!(text, "{:.4},{steady},{cpu},", class.littles_law);
-            let _ = write!(text, "{:.3},{:.3},{},", point.warm_up_s, point.measured_s, class.coverage.distinct);
-            text.push_str(&confidence(&point, class));
+            table.value(small).value(large).text(&class.name).value(class.io_bytes).value(class.outstanding);
+            table.value(class.done).value(failed).value(format_args!("{:.2}", class.iops));
+            table.figure(Some(class.mib_per_s));
+            let times = class
+                .latency
+                .map(|l| [l.mean_us, l.deviation_us, l.min_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us]);
+            (0..8).for_each(|at| {
+                table.figure(times.map(|times| times[at]));
+            });
+            let steady = class.steady.map(|steady| if steady.steady { "yes" } else { "no" });
+            let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
+            table.value(format_args!("{:.4}", class.littles_law)).maybe(steady).maybe(cpu);
+            table.figure(Some(point.warm_up_s)).figure(Some(point.measured_s)).value(class.coverage.distinct);
+            confidence(&mut table, &point, class);
+            of_server(&mut table, &point);
+            table.end();
         }
     }
-    text
+    table.into_text()
 }
 
-/// The columns from `step` on: intervals, and figures of an open loop. Empty means unknown.
-fn confidence(point: &PointSummary, class: &ClassSummary) -> String {
-    let mut text = format!("{},", point.coordinates.step_name());
-    let mut figure = |value: Option<f64>| {
-        let _ = write!(text, "{},", value.map_or_else(String::new, |value| format!("{value:.3}")));
-    };
+/// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty means unknown.
+fn confidence(table: &mut Table, point: &PointSummary, class: &ClassSummary) {
     let known = class.confidence;
     let intervals = [class.rate().interval, known.and_then(|known| known.p50_us), known.and_then(|known| known.p99_us)];
-    figure(class.offered);
+    table.value(point.coordinates.step_name()).figure(class.offered);
     for interval in intervals {
-        figure(interval.map(|limits| limits.low));
-        figure(interval.and_then(|limits| limits.high));
+        table.figure(interval.map(|limits| limits.low)).figure(interval.and_then(|limits| limits.high));
     }
-    figure(class.service.map(|service| service.p50_us));
-    figure(class.service.map(|service| service.p99_us));
-    figure(class.scheduling_delay.map(|delay| delay.p99_us));
-    text + &format!("{}{}\n", class.unserved, of_server(point))
+    table.figure(class.service.map(|service| service.p50_us)).figure(class.service.map(|service| service.p99_us));
+    table.figure(class.scheduling_delay.map(|delay| delay.p99_us)).value(class.unserved);
 }
 
-/// The columns from `blocks_per_s` on: a database server's figures; empty for raw I/O, and if not reported.
-fn of_server(point: &PointSummary) -> String {
+/// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and if not reported.
+fn of_server(table: &mut Table, point: &PointSummary) {
     let sql = point.sql.as_deref();
     let server = sql.and_then(|sql| sql.server.as_ref());
     let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
@@ -178,5 +168,7 @@ fn of_server(point: &PointSummary) -> String {
         server.and_then(|server| server.physical_per_cpu_s),
         server.and_then(|server| server.page_cache_share),
     ];
-    figures.iter().map(|figure| figure.map_or_else(|| ",".into(), |figure| format!(",{figure:.3}"))).collect()
+    figures.into_iter().for_each(|figure| {
+        table.figure(figure);
+    });
 }

@@ -1,17 +1,18 @@
 //! An fio job file for a data point, so that anybody can check our figures with another tool.
 
 use crate::model::{
-    Arrivals, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until, drives_a_terminal,
+    Arrivals, EngineInfo, Error, Kind, Layout, Load, Nanos, Pattern, Point, Ratio, Stream, Target, Until,
+    drives_a_terminal,
 };
 use crate::record::journal::{Header, Run};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The job file for the named point of a run, such as `4,1`, `depth:8` or `rate:12000`.
+/// The job file for the named point of a run, such as `4,1`, `depth:8` or `rate:12000`. `engine` is that of the run.
 ///
 /// # Errors
 /// The run has no such point, or fio cannot run it.
-pub fn job(run: &Run, name: &str) -> Result<String, Error> {
+pub fn job(run: &Run, name: &str, engine: &EngineInfo) -> Result<String, Error> {
     let (header, points) = (&run.header, points(run));
     let wanted: String = name.chars().filter(|c| !c.is_whitespace()).collect();
     let point = points.iter().find(|point| point.coordinates.name() == wanted).ok_or_else(|| {
@@ -32,7 +33,7 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
         }
     };
     refuse_unsafe(header, point, &members)?;
-    let mut text = heading(header, point, &members);
+    let mut text = heading(header, point, &members, engine);
     let places = Places::of(header, &members);
     let mut classes: Vec<&str> = Vec::new();
     for (number, stream) in point.streams.iter().enumerate() {
@@ -59,8 +60,8 @@ pub fn job(run: &Run, name: &str) -> Result<String, Error> {
         if rw.ends_with("rw") {
             let _ = writeln!(text, "rwmixwrite={:.0}", writes.get() * 100.0);
         }
-        text.push_str(durability(stream, &header.engine.name));
-        text.push_str(&load(stream, &header.engine.name));
+        text.push_str(&durability(stream, engine));
+        text.push_str(&load(stream, engine));
     }
     Ok(text)
 }
@@ -96,14 +97,12 @@ fn points(run: &Run) -> Vec<Point> {
 }
 
 /// The options for outstanding I/Os and, in an open loop, for the rate.
-fn load(stream: &Stream, engine: &str) -> String {
-    // Our psync has one thread per outstanding I/O; the other engines keep all outstanding in one thread.
-    let threads = engine == "psync";
-    let how = if threads { "numjobs" } else { "iodepth" };
+fn load(stream: &Stream, engine: &EngineInfo) -> String {
+    let how = if engine.thread_per_io { "numjobs" } else { "iodepth" };
     let slots = format!("{how}={}\n", stream.load.slots());
     let Load::Open { rate, arrivals, in_flight_max } = stream.load else { return slots };
     // fio's rates are per job, and separate for reads and writes.
-    let each = if threads { rate / f64::from(in_flight_max) } else { rate };
+    let each = if engine.thread_per_io { rate / f64::from(in_flight_max) } else { rate };
     let part = |share: f64| format!("{:.0}", (each * share).round().max(1.0));
     let rates = match stream.mix.writes {
         Ratio::ZERO => part(1.0),
@@ -157,14 +156,9 @@ fn positions(stream: &Stream, places: &Places) -> String {
 }
 
 /// The option that makes fio's writes durable before they count, if ours are.
-fn durability(stream: &Stream, engine: &str) -> &'static str {
-    match (stream.mix.kinds().contains(&Kind::Log), engine) {
-        (false, _) => "",
-        (true, "psync") => {
-            "# ours is pwrite and fdatasync; of fio's fdatasync=1 the time would stand apart, under \"sync\"\nsync=dsync\n"
-        }
-        (true, _) => "sync=dsync\n",
-    }
+fn durability(stream: &Stream, engine: &EngineInfo) -> String {
+    let is_durable = stream.mix.kinds().contains(&Kind::Log);
+    if is_durable { format!("{}sync=dsync\n", engine.fio.log_writes) } else { String::new() }
 }
 
 /// The members of the volume, for streams with a start position.
@@ -218,7 +212,7 @@ fn escaped(path: &Path) -> String {
     path.display().to_string().replace(':', "\\:")
 }
 
-fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
+fn heading(header: &Header, point: &Point, members: &[PathBuf], engine: &EngineInfo) -> String {
     let mut text = format!("; The data point {} of the run begun {}, for fio 3.\n", point.coordinates, header.started);
     let _ = writeln!(text, "; Compare fio's \"lat\" (not \"clat\", which leaves submission out) with our latencies.");
     if point.streams.iter().any(|stream| stream.mix.writes != Ratio::ZERO) {
@@ -227,16 +221,10 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
     if let (Target::Paths { layout: Layout::Stripe { stripe }, .. }, true) = (&header.target, members.len() > 1) {
         let _ = writeln!(text, "; Ours was striped by {stripe}; for random I/O fio draws a file for each.");
     }
-    let engine = match header.engine.name.as_str() {
-        same @ ("psync" | "libaio") => same,
-        _ => "io_uring",
-    };
     let names: Vec<String> = members.iter().map(|path| escaped(path)).collect();
-    let _ = writeln!(text, "[global]\nfilename={}\nioengine={engine}", names.join(":"));
+    let _ = writeln!(text, "[global]\nfilename={}\nioengine={}", names.join(":"), engine.fio.name);
     let _ = writeln!(text, "direct={}", u8::from(!header.engine.buffered));
-    if engine == "io_uring" {
-        text.push_str("registerfiles=1\nfixedbufs=1\n");
-    }
+    text.push_str(engine.fio.options);
     if members.len() > 1 {
         text.push_str("file_service_type=random\n");
     }
@@ -259,6 +247,7 @@ fn heading(header: &Header, point: &Point, members: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine;
     use crate::model::Mix;
 
     fn stream(pattern: &str) -> Stream {
@@ -300,7 +289,7 @@ mod tests {
             ..stream("uniform")
         };
         let options = |stream: &Stream, engine| {
-            let text = load(stream, engine);
+            let text = load(stream, engine::info(engine));
             text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ")
         };
         let reads = open(12_000.0, Arrivals::Poisson, Ratio::ZERO);
@@ -318,7 +307,8 @@ mod tests {
             let mut stream = stream("uniform");
             stream.mix = Mix { writes, durable };
             for engine in ["uring", "psync"] {
-                assert_eq!(durability(&stream, engine).ends_with("sync=dsync\n"), is, "{writes:?} {durable} {engine}");
+                let text = durability(&stream, engine::info(engine));
+                assert_eq!(text.ends_with("sync=dsync\n"), is, "{writes:?} {durable} {engine}");
             }
         }
     }

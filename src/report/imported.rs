@@ -3,7 +3,7 @@
 //! A figure that the tool does not report is `-`, and a note below the table explains what is missing.
 
 use super::comparison::warnings_in;
-use super::csv::cell;
+use super::csv::Table;
 use super::soak;
 use super::table;
 use crate::analyse::summaries;
@@ -172,54 +172,49 @@ pub(super) fn three_digits(value: f64) -> String {
 /// at the end.
 #[must_use]
 pub fn csv(result: &ImportedResult) -> String {
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
     let found = &result.sources;
     let mut text = String::new();
     if found.iter().any(|one| !one.loads.is_empty()) {
-        text.push_str(
-            "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
-             p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law\n",
-        );
-    }
-    for one in found {
-        let source = cell(one.sources.first().map_or("", String::as_str));
-        for load in &one.loads {
-            let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
-            let words =
-                [&load.label, &load.load, load.like.as_ref().unwrap_or(&String::new()), &load.class, &load.kind]
-                    .map(|w| cell(w));
-            let _ = write!(text, "{source},{},{},", cell(&one.tool), words.join(","));
-            let _ =
-                write!(text, "{},{},{},", whole(load.io_bytes.map(u64::from)), figure(load.seconds), whole(load.done));
-            let times = [
-                load.mean_us,
-                load.deviation_us,
-                load.min_us,
-                load.p50_us,
-                load.p90_us,
-                load.p99_us,
-                load.p999_us,
-                load.max_us,
-            ];
-            let figures = [load.iops, load.mib_per_s].into_iter().chain(times).map(figure);
-            let _ = write!(text, "{},", figures.collect::<Vec<_>>().join(","));
-            let _ = writeln!(text, "{},{}", cell(load.quantiles_of.as_deref().unwrap_or("")), figure(load.littles_law));
-        }
+        text.push_str(&loads_csv(found));
     }
     if found.iter().any(|one| !one.series.is_empty()) {
-        text.push_str("source,tool,series,unit,begin,seconds,value,count\n");
-    }
-    for one in found {
-        let source = cell(one.sources.first().map_or("", String::as_str));
-        for series in &one.series {
-            for sample in &series.samples {
-                let figures = [sample.seconds, sample.value, sample.count].map(figure).join(",");
-                let (name, unit) = (cell(&series.name), cell(&series.unit));
-                let _ = writeln!(text, "{source},{},{name},{unit},{},{figures}", cell(&one.tool), sample.begin);
-            }
-        }
+        text.push_str(&series_csv(found));
     }
     text
+}
+
+/// One line for each kind of each load.
+fn loads_csv(found: &[ImportedSummary]) -> String {
+    let mut table = Table::new(
+        "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
+         p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
+    );
+    for (one, load) in found.iter().flat_map(|one| one.loads.iter().map(move |load| (one, load))) {
+        table.text(source(one)).text(&one.tool).text(&load.label).text(&load.load);
+        table.text(load.like.as_deref().unwrap_or_default()).text(&load.class).text(&load.kind);
+        table.maybe(load.io_bytes).figure(load.seconds).maybe(load.done).figure(load.iops).figure(load.mib_per_s);
+        table.figure(load.mean_us).figure(load.deviation_us).figure(load.min_us).figure(load.p50_us);
+        table.figure(load.p90_us).figure(load.p99_us).figure(load.p999_us).figure(load.max_us);
+        table.text(load.quantiles_of.as_deref().unwrap_or_default()).figure(load.littles_law).end();
+    }
+    table.into_text()
+}
+
+/// One line for each sample.
+fn series_csv(found: &[ImportedSummary]) -> String {
+    let mut table = Table::new("source,tool,series,unit,begin,seconds,value,count");
+    for (one, series) in found.iter().flat_map(|one| one.series.iter().map(move |series| (one, series))) {
+        for sample in &series.samples {
+            table.text(source(one)).text(&one.tool).text(&series.name).text(&series.unit);
+            table.value(sample.begin).figure(sample.seconds).figure(sample.value).figure(sample.count).end();
+        }
+    }
+    table.into_text()
+}
+
+/// The first file with these figures.
+fn source(one: &ImportedSummary) -> &str {
+    one.sources.first().map_or("", String::as_str)
 }
 
 /// The imported figures as a subject of a comparison.

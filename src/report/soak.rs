@@ -3,7 +3,7 @@
 //! Input: rounds and their analysis, from a soak's journal or from another tool's figures. What is unknown of such
 //! figures, such as latencies, is left out.
 
-use super::csv::cell;
+use super::csv::Table;
 use super::data::{self, Head};
 use super::table::{self, Detail};
 use crate::analyse::{
@@ -55,44 +55,24 @@ pub(super) fn series(result: &SoakResult) -> String {
 /// removed.
 #[must_use]
 pub fn csv(result: &SoakResult) -> String {
-    let mut text =
+    let mut table = Table::new(
         "round,begin,seconds,done,failed,asked,rate,mean_us,p50_us,p99_us,max_us,end,kept,device,device_busy,\
-                    queue,cpu_busy,stolen,io_pressure,others_mb_per_s\n"
-            .to_string();
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+         queue,cpu_busy,stolen,io_pressure,others_mb_per_s",
+    );
     for round in &result.rounds {
-        let end = end_name(&round.end);
         let kept: Vec<&str> = round.kept.iter().map(|kept| if kept.kept { "1" } else { "0" }).collect();
-        let asked = round.asked.map_or_else(String::new, |asked| asked.to_string());
         let host = round.host.as_ref();
-        let _ = write!(
-            text,
-            "{},{},{:.3},{:.0},{},{asked},{},{},{},{},{},{end},{}",
-            round.number,
-            round.begin,
-            round.seconds,
-            round.done,
-            round.failed,
-            figure(round.rate),
-            figure(round.mean_us),
-            figure(round.p50_us),
-            figure(round.p99_us),
-            figure(round.max_us),
-            kept.join(" ")
-        );
-        let _ = writeln!(
-            text,
-            ",{},{},{},{},{},{},{}",
-            cell(host.and_then(|host| host.device.as_deref()).unwrap_or_default()),
-            figure(host.and_then(|host| host.device_busy)),
-            figure(host.and_then(|host| host.queue)),
-            figure(host.map(|host| host.cpu_busy)),
-            figure(host.map(|host| host.stolen)),
-            figure(host.and_then(|host| host.io_pressure)),
-            figure(host.and_then(|host| host.others_mb_per_s)),
-        );
+        table.value(round.number).value(round.begin).figure(Some(round.seconds));
+        table.value(format_args!("{:.0}", round.done)).value(round.failed).maybe(round.asked);
+        table.figure(round.rate).figure(round.mean_us).figure(round.p50_us).figure(round.p99_us).figure(round.max_us);
+        table.value(end_name(&round.end)).value(kept.join(" "));
+        table.text(host.and_then(|host| host.device.as_deref()).unwrap_or_default());
+        table.figure(host.and_then(|host| host.device_busy)).figure(host.and_then(|host| host.queue));
+        table.figure(host.map(|host| host.cpu_busy)).figure(host.map(|host| host.stolen));
+        table.figure(host.and_then(|host| host.io_pressure)).figure(host.and_then(|host| host.others_mb_per_s));
+        table.end();
     }
-    text
+    table.into_text()
 }
 
 pub(super) fn end_name(end: &RoundEnd) -> &'static str {

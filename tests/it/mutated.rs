@@ -3,6 +3,7 @@
 
 use crate::common::{Place, entries, rigel};
 use rigel::analyse::{Product, RunResult, compare};
+use rigel::engine;
 use rigel::record::journal::{self, Run};
 use rigel::report::table::Detail;
 use rigel::report::{self, advice, calibration, comparison, data, fio, html};
@@ -25,7 +26,7 @@ fn report_of(run: &Run, sound: &Run) {
         let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
     }
     for point in run.header.points.iter().take(4) {
-        let _ = fio::job(run, &point.coordinates.name());
+        let _ = fio::job(run, &point.coordinates.name(), engine::info(&run.header.engine.name));
     }
     let subjects = [comparison::subject("sound", sound), comparison::subject("mutated", run)];
     let found = compare(&subjects, None);

@@ -3,8 +3,9 @@
 
 use crate::common::{self, Missing, Place, entries, need, rigel, test, text, wait};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rigel::model::drives_a_terminal;
-use rigel::record::journal;
+use rigel::engine;
+use rigel::model::{Error, drives_a_terminal};
+use rigel::record::journal::{self, Run};
 use rigel::report::fio;
 use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
@@ -295,11 +296,15 @@ fn no_name_drives_the_terminal() {
     assert_eq!(document["target"]["name"], DRIVING, "JSON says what the journal does");
 }
 
+fn fio_job(run: &Run, point: &str) -> Result<String, Error> {
+    fio::job(run, point, engine::info(&run.header.engine.name))
+}
+
 #[test]
 fn a_journal_gives_fio_nothing_but_names() {
     let mut run = journal::parse(Path::new("journal"), frozen_on_a_file().as_bytes()).unwrap();
     let point = run.header.points[0].coordinates.name();
-    assert!(fio::job(&run, &point).is_ok());
+    assert!(fio_job(&run, &point).is_ok());
     let whole = run.clone();
     for name in [
         "a\n[global]\nexec_prerun=touch pwned\n[x]",
@@ -318,19 +323,19 @@ fn a_journal_gives_fio_nothing_but_names() {
         run = whole.clone();
         let rigel::model::Target::Paths { members, .. } = &mut run.header.target else { panic!("a run on a file") };
         members[0] = name.into();
-        let error = fio::job(&run, &point).expect_err(name).to_string();
+        let error = fio_job(&run, &point).expect_err(name).to_string();
         assert!(error.contains("cannot stand in a job of fio"), "{error}");
 
         run = whole.clone();
         run.header.points[0].streams[0].name = name.into();
-        assert!(fio::job(&run, &point).is_err(), "as a class: {name:?}");
+        assert!(fio_job(&run, &point).is_err(), "as a class: {name:?}");
     }
     run = whole.clone();
     run.header.points[0].streams[0].name = "x]\u{20}[y".into();
-    assert!(fio::job(&run, &point).is_err());
+    assert!(fio_job(&run, &point).is_err());
     run = whole;
     run.header.started = "now\n[global]\nexec_prerun=touch pwned".into();
-    assert!(fio::job(&run, &point).is_err());
+    assert!(fio_job(&run, &point).is_err());
 }
 
 fn frozen_on_a_file() -> String {

@@ -175,7 +175,7 @@ fn as_many_are_outstanding_as_were_asked_for() {
         let place = Place::new("truth-outstanding");
         let behaviour = Behaviour::fixed(Duration::from_micros(500));
         let mut tried = Vec::new();
-        for name in super::ENGINES {
+        for name in super::engine_names() {
             for depth in [1, 2, 4, 8] {
                 // The device answers none of the first reads before it has as many as it can serve.
                 let together = u64::from(depth).min(behaviour.servers as u64);

@@ -27,7 +27,7 @@ mod witness;
 mod writes;
 
 use common::{Place, text};
-use points::{ENGINES, LENGTH, engine, measure, reads};
+use points::{LENGTH, engine, engine_names, measure, reads};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! The arithmetic here is written independently from the contents of the journal, and uses none of the library's.
 
-use super::{ENGINES, journal, rigel, rigel_orion};
+use super::{engine_names, journal, rigel, rigel_orion};
 use crate::common::{Place, scratch_file, text};
 use rigel::model::MIB;
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn files_follow_from_the_journal_and_cells_account_for_their_time() {
     let place = Place::new("truth-orion");
     let file = scratch_file("truth-orion", 64 * MIB);
     std::thread::scope(|scope| {
-        for name in ENGINES {
+        for name in engine_names() {
             let (place, target) = (&place, text(&file.path));
             let level =
                 ["-matrix", "detailed", "-num_small", "2", "-num_large", "1", "-duration", "1", "-cache_size", "0"];

@@ -1,24 +1,23 @@
 //! Points of plain reads on files and devices. The benchmark `against_fio` includes this file.
 
-use rigel::clock::Clock;
 use rigel::drive::Terms;
-use rigel::engine::Engine;
 use rigel::engine::layout::VolumeMap;
-use rigel::engine::libaio::Libaio;
 use rigel::engine::opened::Opened;
-use rigel::engine::psync::Psync;
-use rigel::engine::uring::Uring;
 use rigel::engine::volume::Volume;
+use rigel::engine::{self, Engine};
 use rigel::model::{Coordinates, Layout, Load, Mix, Pattern, Point, Stream, Until, WarmUp};
 use rigel::record::PointRecord;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Engines for files and devices.
-pub(crate) const ENGINES: [&str; 3] = ["uring", "libaio", "psync"];
 /// Size of a small read in bytes.
 pub(crate) const LENGTH: u32 = 8192;
+
+/// Names of the engines for files and devices.
+pub(crate) fn engine_names() -> impl Iterator<Item = &'static str> {
+    engine::ENGINES.iter().map(|engine| engine.info.name)
+}
 
 /// The engine `name` on the volume of `paths`, for reads of `length` bytes at `depth`.
 pub(crate) fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32, depth: u32) -> Box<dyn Engine> {
@@ -30,12 +29,7 @@ pub(crate) fn engine(name: &str, paths: &[PathBuf], layout: Layout, length: u32,
     let map = VolumeMap::new(&sizes, layout, length.into()).unwrap();
     let members: Vec<_> = paths.iter().map(|path| Opened::open(path).unwrap()).collect();
     let volume = Volume::to_read(&members, map, true).unwrap();
-    match name {
-        "psync" => Box::new(Psync::new(Clock::real(), volume)),
-        "libaio" => Box::new(Libaio::new(Clock::real(), volume)),
-        "uring" => Box::new(Uring::new(Clock::real(), volume, &vec![length; depth as usize]).unwrap()),
-        _ => panic!("no engine {name}"),
-    }
+    engine::choose(name, volume, &vec![length; depth as usize]).unwrap().0
 }
 
 /// A closed loop of reads.

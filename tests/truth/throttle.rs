@@ -3,7 +3,7 @@
 use super::bounds::nanos;
 use super::capped::Group;
 use super::witness::Device;
-use super::{ENGINES, LENGTH, engine, measure, reads};
+use super::{LENGTH, engine, engine_names, measure, reads};
 use crate::common::{Missing, need, scratch_file, test, text, wait, wait_until};
 use rigel::analyse::{PointSummary, summarise};
 use rigel::model::{CalibrateRequest, Layout, MIB, Nanos, Pattern, Step, Until, WarmUp};
@@ -76,7 +76,7 @@ fn a_capped_rate_is_measured_as_the_kernel_counts_it() {
         need("losetup", &["--version"])?;
         let group = Group::new()?;
         let mut runs = Vec::new();
-        for name in ENGINES {
+        for name in engine_names() {
             let device = Device::new(&file)?;
             group.cap(&device.path(), CAP)?;
             runs.push((name, device));

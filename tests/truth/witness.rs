@@ -1,7 +1,7 @@
 //! The kernel as a witness: its counters and its block trace of unshared loop devices agree with our count of I/Os and
 //! our coverage.
 
-use super::{ENGINES, engine, measure, reads};
+use super::{engine, engine_names, measure, reads};
 use crate::common::{Loop, Missing, Place, Scratch, need, scratch_file, test, text, wait_until};
 use rigel::model::{Bytes, Layout, MIB, Pattern, Until, WarmUp};
 use rigel::record::StreamRecord;
@@ -155,7 +155,7 @@ fn counters_and_trace_agree_with_count_and_coverage() {
         let file = scratch_file("truth-witness", 64 * MIB);
         let device = Device::new(&file)?;
         let trace = Trace::new("agree", &[&device])?;
-        for name in ENGINES {
+        for name in engine_names() {
             for (length, ops, depth) in [(8192, 12_000, 16), (1 << 20, 300, 4)] {
                 let what = format!("{name}, {length} bytes");
                 let engine = engine(name, &[device.path()], Layout::Concat, length, depth);

@@ -1,7 +1,7 @@
 //! Writes: all data counted as written are on disk, no sector repeats another, and nothing is touched without
 //! permission.
 
-use super::{ENGINES, journal, rigel_orion};
+use super::{engine_names, journal, rigel_orion};
 use crate::common::{Place, scratch_file, text};
 use rigel::model::MIB;
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn done(point: &Value) -> BTreeMap<String, u64> {
 fn writes_are_counted_apart_and_every_one_is_on_the_disk() {
     let place = Place::new("truth-writes");
     std::thread::scope(|scope| {
-        for name in ENGINES {
+        for name in engine_names() {
             let place = &place;
             scope.spawn(move || writes_of(place, name));
         }
