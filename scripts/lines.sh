@@ -9,8 +9,8 @@ find src -name '*.rs' ! -name tests.rs ! -name golden.rs ! -path '*/tests/*' -pr
     xargs -0 awk '
         FNR == 1 { tests = 0; pending = 0 }
         tests { next }
-        pending { if ($0 ~ /^mod tests/) { tests = 1; lines[room(FILENAME)]--; total--; pending = 0; next } pending = 0 }
+        pending { if ($0 ~ /^mod tests/) { tests = 1; lines[module(FILENAME)]--; total--; pending = 0; next } pending = 0 }
         /^#\[cfg\(test\)\]$/ { pending = 1 }
-        { lines[room(FILENAME)]++; total++ }
-        function room(path, parts) { split(path, parts, "/"); return parts[2] }
+        { lines[module(FILENAME)]++; total++ }
+        function module(path, parts) { split(path, parts, "/"); return parts[2] }
         END { print total, "src"; for (name in lines) print lines[name], name }' | sort -rn

@@ -61,7 +61,7 @@ checks() {
 
 build >"$work/programs"
 cpus=$(nproc)
-# The longest begin first; what computes little or shortly comes after.
+# The longest programs start first.
 run $((2 * cpus)) sql &
 lanes+=($!)
 run $((2 * cpus)) machine &

@@ -49,8 +49,9 @@ impl Causes {
             ),
             (FindingName::BrokenRounds, "rounds broke", &self.broken, "see what became of the target at that time"),
         ];
-        let told = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
-        told.map(|(name, what, causes, hint)| Finding::warning(name, format!("{what}: {}", listed(causes)), hint))
+        let found = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
+        found
+            .map(|(name, what, causes, hint)| Finding::warning(name, format!("{what}: {}", listed(causes)), hint))
             .collect()
     }
 }

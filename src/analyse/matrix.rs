@@ -6,7 +6,7 @@ use super::summary::{ClassSummary, PointSummary, summarise};
 use crate::model::Finding;
 use crate::record::{End, PointRecord};
 
-/// Throughput within this fraction of the maximum counts as equal to it, as in the findings of a matrix.
+/// Throughputs within this share of the maximum count as equal to it.
 const TOLERANCE: f64 = 0.02;
 
 /// The results of a matrix of small and large I/O.
@@ -57,9 +57,9 @@ impl MatrixResult {
     #[must_use]
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
-        let findings = warnings_of_matrix(records, &points);
         let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
         let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
+        let findings = warnings_of_matrix(records, &points, &shape);
         Self { points, shape, findings }
     }
 

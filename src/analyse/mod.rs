@@ -75,6 +75,8 @@ pub use preflight_checks::preflight_findings;
 pub use quantile::{Quantile, precise};
 pub use result::{ImportedResult, RunResult};
 pub use robust::median;
+#[cfg(test)]
+pub(crate) use rounds::example as example_rounds;
 pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use run_checks::{CacheTest, answers_from_cache};
 pub use series_figures::{Extreme, Hour, SeriesFigures};

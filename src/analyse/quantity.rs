@@ -93,6 +93,12 @@ pub fn time_between(estimate: Estimate) -> String {
     }
 }
 
+/// Formats a bound such as `20ms@p99` as `20ms at p99`.
+#[must_use]
+pub fn bound_in_words(bound: &str) -> String {
+    bound.replace('@', " at ")
+}
+
 /// Capitalises the first letter.
 #[must_use]
 pub fn capital(text: &str) -> String {

@@ -209,3 +209,37 @@ fn host(record: &PointRecord) -> Option<RoundHost> {
         others_mb_per_s: (is_raw && !devices.is_empty() && seconds > 0.0).then(|| others as f64 / 1e6 / seconds),
     })
 }
+
+/// Rounds every five minutes with small differences, for tests; every second one misses the second of two objectives.
+#[cfg(test)]
+pub(crate) fn example(n: u32) -> Vec<Round> {
+    let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
+    let one = |at: u32| {
+        let rate = 12_000.0 + f64::from(at * 7919 % 101);
+        Round {
+            number: at + 1,
+            begin: begin.plus_seconds(i64::from(at) * 300),
+            seconds: 300.0,
+            done: rate * 300.0,
+            failed: 0,
+            asked: None,
+            rate: Some(rate),
+            mean_us: Some(600.0),
+            p50_us: Some(500.0 + f64::from(at % 13)),
+            p99_us: Some(1500.0 + f64::from(at % 17)),
+            max_us: Some(4000.0 + f64::from(at % 19)),
+            end: RoundEnd::Whole,
+            kept: vec![Kept { kept: true, share: None }, Kept { kept: !at.is_multiple_of(2), share: None }],
+            host: Some(RoundHost {
+                device: Some("nvme0n1".into()),
+                device_busy: Some(0.731),
+                queue: Some(7.91),
+                cpu_busy: 0.123,
+                stolen: 0.0,
+                io_pressure: Some(0.321),
+                others_mb_per_s: Some(1.234),
+            }),
+        }
+    };
+    (0..n).map(one).collect()
+}

@@ -3,7 +3,7 @@
 //!
 //! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that point's summary.
 
-use super::calibration::{AtLoad, CurveFacts, curve_facts};
+use super::calibration::{AtLoad, CurveFacts};
 use super::preflight_checks::percent;
 use super::statistics::ratio;
 use super::summary::{ClassSummary, PointSummary};
@@ -174,11 +174,8 @@ pub(super) fn warnings(
 /// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small loads without large
 /// ones.
 #[must_use]
-pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary]) -> Vec<Finding> {
-    const TOLERANCE: f64 = 0.02;
-    let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
-    let curve = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
-    ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, &curve)).collect()
+pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary], shape: &CurveFacts) -> Vec<Finding> {
+    ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, shape)).collect()
 }
 
 /// The longest of the operations that took far longer than their point's p99, and the number of other points with such

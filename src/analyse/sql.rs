@@ -506,13 +506,13 @@ mod tests {
         let last = record.samples.last_mut().unwrap().server.as_mut().unwrap();
         last.storage_read = Some(550 * 64 * 8192);
         let found = sql(&record).unwrap();
-        let told = warnings(&found, "here");
-        assert_eq!((told.len(), told[0].name.as_str()), (1, "page-cache"));
-        assert!(told[0].what.contains("50.0 %"), "{}", told[0].what);
+        let findings = warnings(&found, "here");
+        assert_eq!((findings.len(), findings[0].name.as_str()), (1, "page-cache"));
+        assert!(findings[0].what.contains("50.0 %"), "{}", findings[0].what);
         // The server saw fewer visits than the client made.
         record.samples.last_mut().unwrap().server.as_mut().unwrap().visited = Some(1000 * 64);
-        let told = warnings(&sql(&record).unwrap(), "here");
-        assert!(told.iter().any(|finding| finding.is(FindingName::Witnesses)), "{told:?}");
+        let findings = warnings(&sql(&record).unwrap(), "here");
+        assert!(findings.iter().any(|finding| finding.is(FindingName::Witnesses)), "{findings:?}");
         // An update visits a block more than once, which is no disagreement.
         let mixed = sql(&self::record(Ratio::from_percent(50.0).unwrap())).unwrap();
         assert!(mixed.witnesses[0].may_differ.is_some_and(|why| why.contains("update")));

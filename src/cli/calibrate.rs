@@ -5,7 +5,7 @@ use super::output::result;
 use super::page;
 use crate::analyse::RunResult;
 use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request};
-use crate::report::{self};
+use crate::report;
 use clap::{Args, ValueEnum};
 
 /// Finds what a storage can do: IOPS, MB/s, latency, the knee, each with its confidence

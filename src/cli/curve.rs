@@ -9,7 +9,7 @@ use crate::analyse::RunResult;
 use crate::model::{
     Arrivals, Bound, Bytes, CurveRequest, Error, Mix, Nanos, Pattern, Ratio, Request, SqlStop, SqlTerms, WarmUp,
 };
-use crate::report::{self};
+use crate::report;
 use clap::{Args, ValueEnum};
 
 /// Shows latency against throughput, by depth or by offered rate: table, chart, knee

@@ -8,7 +8,7 @@ use crate::import::{self, Format, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
-use crate::report::{self};
+use crate::report;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

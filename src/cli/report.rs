@@ -61,18 +61,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     if let Some(directory) = &args.orion_files {
         return orion::write_files_again(&run, directory);
     }
-    let found = report::result(&run);
+    let found = || report::result(&run);
     if let Some(file) = &args.html {
-        page::again(&html::of(&run, &found), &args.run, file.as_deref())?;
+        page::again(&html::of(&run, &found()), &args.run, file.as_deref())?;
         warn_if_cut(&run);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(&run, point, engine::info(&run.header.engine.name))?),
-        (None, Format::Text) => output::result(&report::text(&run, &found, args.detail())),
-        (None, Format::Csv) => output::raw(&report::csv(&run, &found)),
-        (None, Format::Json) => output::json(&data::json(&run, &found)),
-        (None, Format::Awr) => output::result(&awr(&run, &found)?),
+        (None, Format::Text) => output::result(&report::text(&run, &found(), args.detail())),
+        (None, Format::Csv) => output::raw(&report::csv(&found())),
+        (None, Format::Json) => output::json(&data::json(&run, &found())),
+        (None, Format::Awr) => output::result(&awr(&run, &found())?),
         (None, Format::Orion) => output::result(&orion::summary_again(&run)?),
     }
     warn_if_cut(&run);

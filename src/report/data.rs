@@ -4,7 +4,7 @@ use super::csv::Table;
 use crate::analyse::sql::{Figure, ServerFigures};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
-    RunResult, summarise,
+    RunResult,
 };
 use crate::model::{Finding, Host, TargetFacts};
 use crate::record::journal::{Header, Run};
@@ -107,7 +107,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
 /// The report of a run as CSV: a header line, then one line for every class of every point. Columns are only added at
 /// the end, never renamed or removed.
 #[must_use]
-pub fn csv(run: &Run) -> String {
+pub fn csv(points: &[PointSummary]) -> String {
     let mut table = Table::new(
         "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
          p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
@@ -115,7 +115,7 @@ pub fn csv(run: &Run) -> String {
          service_p99_us,delay_p99_us,unserved,blocks_per_s,logical_per_s,physical_per_s,written_per_s,\
          log_bytes_per_s,commits_per_s,db_cpus,physical_per_db_cpu_s,page_cache_share",
     );
-    for point in run.latest().iter().map(summarise) {
+    for point in points {
         for class in &point.classes {
             let failed: u64 = class.failed.values().sum();
             let (small, large) = point.coordinates.small_and_large();
@@ -132,8 +132,8 @@ pub fn csv(run: &Run) -> String {
             let cpu = point.cpu_us_per_io.map(|cpu| format!("{cpu:.4}"));
             table.value(format_args!("{:.4}", class.littles_law)).maybe(steady).maybe(cpu);
             table.figure(Some(point.warm_up_s)).figure(Some(point.measured_s)).value(class.coverage.distinct);
-            confidence(&mut table, &point, class);
-            of_server(&mut table, &point);
+            confidence(&mut table, point, class);
+            of_server(&mut table, point);
             table.end();
         }
     }

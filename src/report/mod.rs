@@ -51,10 +51,10 @@ pub fn text(run: &Run, result: &RunResult, detail: table::Detail) -> String {
 
 /// The report as CSV.
 #[must_use]
-pub fn csv(run: &Run, result: &RunResult) -> String {
+pub fn csv(result: &RunResult) -> String {
     match result {
         RunResult::Soak(found) => soak::csv(found),
         RunResult::Imported(found) => imported::csv(found),
-        _ => data::csv(run),
+        _ => data::csv(result.points()),
     }
 }

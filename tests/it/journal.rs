@@ -133,7 +133,7 @@ proptest! {
         }
         if let Ok(run) = read(&place, &bytes) {
             let _ = rigel::report::text(&run, &rigel::report::result(&run), rigel::report::table::Detail::Verbose);
-            let _ = rigel::report::data::csv(&run);
+            let _ = rigel::report::data::csv(rigel::report::result(&run).points());
             let _ = rigel::report::data::json(&run, &rigel::report::result(&run));
         }
     }

@@ -17,10 +17,10 @@ const MUTATIONS: u64 = 20;
 /// Makes all reports of a run, alone and compared with the original run.
 fn report_of(run: &Run, sound: &Run) {
     let result = report::result(run);
-    let _ = (data::json(run, &result), data::csv(run));
+    let _ = (data::json(run, &result), data::csv(result.points()));
     let _ = html::render(&html::of(run, &result));
     let _ = (report::text(run, &result, Detail::Verbose), report::text(run, &result, Detail::Usual));
-    let _ = report::csv(run, &result);
+    let _ = report::csv(&result);
     if let RunResult::Calibration(found) = &result {
         let _ = calibration::oracle_row(run, found);
         let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));

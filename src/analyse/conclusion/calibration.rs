@@ -2,7 +2,7 @@
 
 use super::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
 use crate::analyse::calibration::Calibration;
-use crate::analyse::quantity::{count, size, time};
+use crate::analyse::quantity::{bound_in_words, count, size, time};
 use crate::model::{FindingName, Request, Step};
 use crate::record::journal::Header;
 use std::fmt::Write;
@@ -56,11 +56,6 @@ fn at_most(found: &Calibration) -> String {
         }
         _ => ".".into(),
     }
-}
-
-/// `20ms@p99` as `20ms at p99`, so that the reader recognises the bound of the command.
-fn bound_in_words(bound: &str) -> String {
-    bound.replace('@', " at ")
 }
 
 /// Says that no offered rate kept the bound, if rates were offered.

@@ -3,7 +3,7 @@
 use super::{Conclusion, Objections, failures, throttle, warnings};
 use crate::analyse::calibration::AtLoad;
 use crate::analyse::curve::{CurveResult, Naming};
-use crate::analyse::quantity::{count, percent, time};
+use crate::analyse::quantity::{bound_in_words, count, percent, time};
 use crate::analyse::sql::SqlSummary;
 use crate::analyse::summary::PointSummary;
 use crate::model::Step;
@@ -50,8 +50,7 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
 /// Says which offered rates were served, and which were not.
 fn offered(found: &CurveResult, naming: Naming) -> String {
     let sustained = &found.sustained;
-    let within =
-        found.bound.as_ref().map_or_else(String::new, |bound| format!(" within {}", bound.replace('@', " at ")));
+    let within = found.bound.as_ref().map_or_else(String::new, |bound| format!(" within {}", bound_in_words(bound)));
     let one = naming.one;
     let mut text = match (sustained.kept, sustained.kept_rate, sustained.broken_rate) {
         (Some(at), Some(rate), broken) => {

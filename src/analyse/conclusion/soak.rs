@@ -37,37 +37,12 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
 mod tests {
     use super::*;
     use crate::analyse::predictability::{PredictabilityTerms, predictability};
-    use crate::analyse::rounds::{Round, RoundEnd};
-    use crate::model::Moment;
-
-    fn rounds(n: u32) -> Vec<Round> {
-        let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
-        let one = |at: u32| {
-            let rate = 12_000.0 + f64::from(at * 7919 % 101);
-            Round {
-                number: at + 1,
-                begin: begin.plus_seconds(i64::from(at) * 300),
-                seconds: 300.0,
-                done: rate * 300.0,
-                failed: 0,
-                asked: None,
-                rate: Some(rate),
-                mean_us: None,
-                p50_us: None,
-                p99_us: None,
-                max_us: None,
-                end: RoundEnd::Whole,
-                kept: Vec::new(),
-                host: None,
-            }
-        };
-        (0..n).map(one).collect()
-    }
+    use crate::analyse::rounds::{Round, RoundEnd, example};
 
     #[test]
     fn a_broken_round_or_a_warning_is_no_good_news() {
         let status_of = |change: &dyn Fn(&mut Round), warning: bool| {
-            let mut rounds = rounds(60);
+            let mut rounds = example(60);
             change(&mut rounds[7]);
             let found = predictability(&rounds, &PredictabilityTerms::default());
             status(&found, warning)

@@ -15,14 +15,6 @@ pub(super) fn page(run: &Run, found: &Calibration, findings: Section, page: Page
     Page { figures: figures(found), sections: sections(run, found, findings), ..page }
 }
 
-/// `20ms@p99` as `20ms at p99`, so that the reader recognises the bound of the command.
-fn bound_words(bound: &str) -> String {
-    match bound.split_once('@') {
-        Some((latency, quantile)) => format!("{latency} at {quantile}"),
-        None => bound.into(),
-    }
-}
-
 fn figures(found: &Calibration) -> Vec<Headline> {
     let of = |at: AtLoad| format!("random reads of {}, {} outstanding", words::size(at.io_bytes), at.depth);
     let mut figures = Vec::new();
@@ -40,7 +32,7 @@ fn figures(found: &Calibration) -> Vec<Headline> {
         );
         figures.push(words::latency("calibration.low_load.p99_us.value", "p99 at low load", at.p99_us, note));
     }
-    let label = format!("within {}", bound_words(&found.bound));
+    let label = format!("within {}", words::bound_in_words(&found.bound));
     match (found.sustained.kept, found.sustained.kept_rate, found.at_knee) {
         (Some(at), Some(rate), _) => {
             let tried = found.sustained.broken_rate.map_or_else(

@@ -40,7 +40,7 @@ pub(super) fn figures(found: &CurveResult) -> Vec<Headline> {
         let label = found
             .bound
             .as_ref()
-            .map_or_else(|| "greatest rate met".into(), |bound| format!("within {}", bound.replace('@', " at ")));
+            .map_or_else(|| "greatest rate met".into(), |bound| format!("within {}", words::bound_in_words(bound)));
         let tried = found.sustained.broken_rate.map_or_else(
             || "the greatest that was offered".into(),
             |broken| format!("tried; {}/s was not", words::count(broken as f64)),

@@ -484,7 +484,7 @@ fn rounds(result: &SoakResult) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::{Kept, PredictabilityTerms, RoundEnd, predictability};
+    use crate::analyse::{PredictabilityTerms, example_rounds, predictability};
     use crate::model::{Host, ImportRequest, Invocation, Layout, Target, TargetFacts};
     use crate::record::journal::{EngineChoice, FORMAT};
     use crate::report::html::render;
@@ -506,39 +506,6 @@ mod tests {
         }
     }
 
-    /// Rounds every five minutes with small differences.
-    fn rounds(n: u32) -> Vec<Round> {
-        let begin: Moment = "2026-01-02T00:00:00+00:00".parse().unwrap();
-        let one = |at: u32| {
-            let rate = 12_000.0 + f64::from(at * 7919 % 101);
-            Round {
-                number: at + 1,
-                begin: begin.plus_seconds(i64::from(at) * 300),
-                seconds: 300.0,
-                done: rate * 300.0,
-                failed: 0,
-                asked: None,
-                rate: Some(rate),
-                mean_us: Some(600.0),
-                p50_us: Some(500.0 + f64::from(at % 13)),
-                p99_us: Some(1500.0 + f64::from(at % 17)),
-                max_us: Some(4000.0 + f64::from(at % 19)),
-                end: RoundEnd::Whole,
-                kept: vec![Kept { kept: true, share: None }, Kept { kept: !at.is_multiple_of(2), share: None }],
-                host: Some(RoundHost {
-                    device: Some("nvme0n1".into()),
-                    device_busy: Some(0.731),
-                    queue: Some(7.91),
-                    cpu_busy: 0.123,
-                    stolen: 0.0,
-                    io_pressure: Some(0.321),
-                    others_mb_per_s: Some(1.234),
-                }),
-            }
-        };
-        (0..n).map(one).collect()
-    }
-
     fn result(rounds: Vec<Round>, of: usize) -> SoakResult {
         result_of(rounds, of, false)
     }
@@ -553,7 +520,7 @@ mod tests {
 
     #[test]
     fn sixty_days_are_small_and_keep_the_least() {
-        let mut all = rounds(17_280);
+        let mut all = example_rounds(17_280);
         all[9_001].rate = Some(17.0);
         let page = page(&header(), &result(all, 600));
         let Some(Block::Chart(chart)) = page.sections[0].blocks.first() else { panic!("{:?}", page.sections[0]) };
@@ -568,7 +535,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_to_winter_time_draws_no_line_backwards() {
-        let mut all = rounds(48);
+        let mut all = example_rounds(48);
         for (at, round) in all.iter_mut().enumerate() {
             let offset = if at < 24 { "+02:00" } else { "+01:00" };
             let zone: Moment = format!("2026-01-02T00:00:00{offset}").parse().unwrap();
@@ -589,7 +556,7 @@ mod tests {
     }
 
     fn large_figures_are_in_the_report(is_open: bool) {
-        let result = result_of(rounds(60), 60, is_open);
+        let result = result_of(example_rounds(60), 60, is_open);
         let report: serde_json::Value = serde_json::from_str(&soak::json(&header(), &result)).unwrap();
         let page = page(&header(), &result);
         let names: Vec<&str> = page.figures.iter().map(|figure| figure.name.as_str()).collect();

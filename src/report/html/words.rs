@@ -3,7 +3,7 @@
 use super::page::{Block, Column, Headline, Section, Table};
 use crate::analyse::Estimate;
 pub(super) use crate::analyse::quantity::{
-    UNKNOWN, capital, count, from_to, lasting, percent, plus_minus, points, size, time, time_between,
+    UNKNOWN, bound_in_words, capital, count, from_to, lasting, percent, plus_minus, points, size, time, time_between,
 };
 use crate::model::{Finding, Severity};
 use crate::report::table;
