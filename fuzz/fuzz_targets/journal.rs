@@ -3,10 +3,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use rigel::record::journal;
-use rigel::report::{data, table};
+use rigel::report::document::Extent;
+use rigel::report::{self, data, text};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(run) = journal::parse(std::path::Path::new("journal.jsonl"), bytes) {
-        let _ = (table::text(&run, table::Detail::Verbose), data::json(&run), data::csv(&run));
+        let result = report::result(&run);
+        let _ = (text::render(&report::document(&run, &result), Extent::Full), data::json(&run, &result));
+        let _ = report::csv(&result);
     }
 });

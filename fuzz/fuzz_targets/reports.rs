@@ -4,9 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use rigel::analyse::{Product, RunResult, compare};
+use rigel::engine;
 use rigel::record::journal::{self, Run};
-use rigel::report::table::Detail;
-use rigel::report::{advice, comparison, data, fio, html};
+use rigel::report::document::Extent;
+use rigel::report::{advice, compare as comparison, data, fio, html, text};
 use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,22 +19,23 @@ fuzz_target!(|bytes: &[u8]| {
     if let [one, two] = &runs[..] {
         let subjects = [comparison::subject("one", one), comparison::subject("two", two)];
         let found = compare(&subjects, None);
-        let _ = (comparison::text(&found), comparison::json(&found));
+        let _ = comparison::json(&found);
         let beside: Vec<_> = runs.iter().zip(&subjects).collect();
-        let _ = html::render(&html::compared(&beside, &found));
+        let document = comparison::document(&beside, &found);
+        let _ = (html::render(&document), text::render(&document, Extent::Full));
     }
 });
 
 fn report(run: &Run) {
-    let _ = (html::render(&html::of(run)), data::json(run));
     let result = rigel::report::result(run);
-    let _ = rigel::report::text(run, &result, Detail::Usual);
-    let _ = rigel::report::csv(run, &result);
+    let document = rigel::report::document(run, &result);
+    let _ = (html::render(&document), text::render(&document, Extent::Summary));
+    let _ = (data::json(run, &result), rigel::report::csv(&result));
     if let RunResult::Calibration(found) = &result {
         let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
     }
     for point in &run.header.points {
-        if let Ok(job) = fio::job(run, &point.coordinates.name()) {
+        if let Ok(job) = fio::job(run, &point.coordinates.name(), engine::info(&run.header.engine.name)) {
             // Nothing that stands in the journal becomes an option of its own.
             let known = |line: &str| line.is_empty() || line.starts_with([';', '#', '[']) || line.contains('=');
             assert!(job.lines().all(|line| known(line) && !line.starts_with("exec")), "{job}");

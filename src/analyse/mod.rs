@@ -39,6 +39,7 @@ mod soak;
 pub mod sql;
 mod statistics;
 mod steady;
+mod subject;
 mod summary;
 mod usl;
 mod verdict;

@@ -93,10 +93,13 @@ pub fn time_between(estimate: Estimate) -> String {
     }
 }
 
-/// Formats a bound such as `20ms@p99` as `20ms at p99`.
+/// Formats a bound such as `20ms@p99` as `20 ms at p99`.
 #[must_use]
 pub fn bound_in_words(bound: &str) -> String {
-    bound.replace('@', " at ")
+    let text = bound.replace('@', " at ");
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, rest) = text.split_at(unit);
+    format!("{number} {}", rest.strip_prefix("us").map_or(rest.to_string(), |rest| format!("µs{rest}")))
 }
 
 /// Capitalises the first letter.

@@ -83,7 +83,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     };
     let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
-        result(&report::calibration::oracle_row(&run, calibration));
+        result(&report::oracle_row::oracle_row(&run, calibration));
         page::place(&run, &found, directory, verbs);
     } else {
         page::show(&run, &found, directory, args.measuring.outcome.json, verbs);

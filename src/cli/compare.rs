@@ -4,7 +4,8 @@ use super::{output, page, soak};
 use crate::analyse::{self, Comparison, Scope, SoakResult, Subject};
 use crate::model::{Error, Ratio};
 use crate::record::journal::{self, Run};
-use crate::report::{comparison, html};
+use crate::report::document::Extent;
+use crate::report::{compare as comparison, text};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,7 @@ impl Member {
 
     fn subject(&self) -> Subject<'_> {
         match &self.soak {
-            Some(result) => comparison::soak_subject(&self.name, &self.run.header, result, self.ended && !self.run.cut),
+            Some(result) => Subject::of_soak(&self.name, &self.run.header, result, self.ended && !self.run.cut),
             None => comparison::subject(&self.name, &self.run),
         }
     }
@@ -73,16 +74,17 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     let found = analyse::compare(&subjects, args.fail_if_slower);
     refuse_incomparable(&found)?;
     refuse_nothing_in_common(&found)?;
+    let runs: Vec<(&Run, &Subject)> = members.iter().map(|member| &member.run).zip(&subjects).collect();
+    let document = comparison::document(&runs, &found);
     if args.html.as_deref() != Some(Path::new("-")) {
         if args.json {
             output::json(&comparison::json(&found));
         } else {
-            output::result(&comparison::text(&found));
+            output::result(&text::render(&document, Extent::Summary));
         }
     }
     if let Some(file) = &args.html {
-        let runs: Vec<(&Run, &Subject)> = members.iter().map(|member| &member.run).zip(&subjects).collect();
-        page::write(&html::compared(&runs, &found), file)?;
+        page::write(&document, file)?;
     }
     status(&subjects, &found)
 }

@@ -13,8 +13,8 @@ use crate::plan::lun;
 use crate::record::journal::{self, Run};
 use crate::record::{End, PointRecord};
 use crate::report::classic::{self, Names};
-use crate::report::table::Detail;
-use crate::report::{self, data};
+use crate::report::document::Extent;
+use crate::report::{self, data, text};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -157,14 +157,14 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     } else {
         result(&format!("\n{}", classic::result_block(&asked.request, &points)));
     }
-    remark(&format!("\n{}", report::text(&run, &found, Detail::Usual)));
+    remark(&format!("\n{}", text::render(&report::document(&run, &found), Extent::Summary)));
     let files = write_files(&run, prefix)?;
-    let mut text = "\nOrion's files:\n".to_string();
+    let mut list = "\nOrion's files:\n".to_string();
     for path in &files {
-        let _ = writeln!(text, "  {}", path.display());
+        let _ = writeln!(list, "  {}", path.display());
     }
-    let _ = writeln!(text, "the whole record, for `rigel report`:\n  {}", job.results.directory().display());
-    remark(&text);
+    let _ = writeln!(list, "the whole record, for `rigel report`:\n  {}", job.results.directory().display());
+    remark(&list);
     page::beside(&run, &found, job.results.directory());
     exit_status(&run, &points, job.results.directory(), stopped)
 }

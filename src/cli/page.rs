@@ -5,9 +5,8 @@ use crate::analyse::RunResult;
 use crate::files;
 use crate::model::Error;
 use crate::record::journal::Run;
-use crate::report::html::{self, page::Page};
-use crate::report::table::Detail;
-use crate::report::{self, data};
+use crate::report::document::{Document, Extent};
+use crate::report::{self, data, html, text};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +18,7 @@ const OPENING: &[u8] = b"<!doctype html>";
 
 /// Writes the page of a new run next to its journal, and prints its path. A failure does not make the run fail.
 pub(super) fn beside(run: &Run, result: &RunResult, directory: &Path) {
-    put(&html::of(run, result), directory);
+    put(&report::document(run, result), directory);
 }
 
 /// Shows a completed run: the report on stdout, then the location of its record, for these verbs, and its page.
@@ -27,7 +26,7 @@ pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, 
     if json {
         output::json(&data::json(run, result));
     } else {
-        output::result(&report::text(run, result, Detail::Usual));
+        output::result(&text::render(&report::document(run, result), Extent::Summary));
     }
     place(run, result, directory, verbs);
 }
@@ -39,7 +38,7 @@ pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str
 }
 
 /// Writes a page that is made already, and prints its path.
-pub(super) fn put(page: &Page, directory: &Path) {
+pub(super) fn put(page: &Document, directory: &Path) {
     let path = directory.join(FILE_NAME);
     match files::replace(&path, html::render(page).as_bytes()) {
         Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
@@ -52,14 +51,14 @@ pub(super) fn put(page: &Page, directory: &Path) {
 }
 
 /// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its journal.
-pub(super) fn again(page: &Page, place: &Path, file: Option<&Path>) -> Result<(), Error> {
+pub(super) fn again(page: &Document, place: &Path, file: Option<&Path>) -> Result<(), Error> {
     let directory = if place.is_dir() { Some(place) } else { place.parent() };
     let path = file.map_or_else(|| directory.unwrap_or(Path::new("")).join(FILE_NAME), PathBuf::from);
     write(page, &path)
 }
 
 /// Writes a page, or prints it if the file is `-`.
-pub(super) fn write(page: &Page, path: &Path) -> Result<(), Error> {
+pub(super) fn write(page: &Document, path: &Path) -> Result<(), Error> {
     let text = html::render(page);
     if path == Path::new("-") {
         raw(&text);

@@ -5,8 +5,8 @@ use crate::analyse::RunResult;
 use crate::engine;
 use crate::model::Error;
 use crate::record::journal::{self, Run};
-use crate::report::table::Detail;
-use crate::report::{self, data, fio, html, sql};
+use crate::report::document::{Document, Extent};
+use crate::report::{self, data, fio, sql, text};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(super) struct ReportArgs {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Shows every finding in full, also those that nearly every virtual disk has
+    /// Show everything that the page has in words and tables, and every note in full
     #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
     verbose: bool,
     /// Prints the fio job that does what this data point does: 4,1 for four small I/Os and one large; depth:8; rate:900
@@ -63,13 +63,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     let found = || report::result(&run);
     if let Some(file) = &args.html {
-        page::again(&html::of(&run, &found()), &args.run, file.as_deref())?;
+        page::again(&report::document(&run, &found()), &args.run, file.as_deref())?;
         warn_if_cut(&run);
         return Ok(0);
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(&run, point, engine::info(&run.header.engine.name))?),
-        (None, Format::Text) => output::result(&report::text(&run, &found(), args.detail())),
+        (None, Format::Text) => output::result(&args.text(&report::document(&run, &found()))),
         (None, Format::Csv) => output::raw(&report::csv(&found())),
         (None, Format::Json) => output::json(&data::json(&run, &found())),
         (None, Format::Awr) => output::result(&awr(&run, &found())?),
@@ -80,8 +80,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
 }
 
 impl ReportArgs {
-    fn detail(&self) -> Detail {
-        if self.verbose { Detail::Verbose } else { Detail::Usual }
+    fn text(&self, document: &Document) -> String {
+        text::render(document, if self.verbose { Extent::Full } else { Extent::Summary })
     }
 
     fn format(&self) -> Format {
@@ -96,12 +96,12 @@ impl ReportArgs {
         }
         let (header, found, cut) = soak::read(&self.run)?;
         if let Some(file) = &self.html {
-            page::again(&html::of_soak(&header, &found), &self.run, file.as_deref())?;
+            page::again(&report::soak::document(&header, &found), &self.run, file.as_deref())?;
         } else {
             match format {
                 Format::Csv => output::raw(&report::soak::csv(&found)),
                 Format::Json => output::json(&report::soak::json(&header, &found)),
-                _ => output::result(&report::soak::text(&header, &found, self.detail())),
+                _ => output::result(&self.text(&report::soak::document(&header, &found))),
             }
         }
         if cut && !journal::is_being_written(&self.run) {

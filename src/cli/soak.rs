@@ -12,10 +12,9 @@ use crate::model::{
 };
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
-use crate::report::html;
+use crate::report::document::Extent;
 use crate::report::openmetrics::{About, Exposed};
-use crate::report::soak;
-use crate::report::table::Detail;
+use crate::report::{soak, text};
 use crate::serve::{Address, Server};
 use clap::Args;
 use std::path::Path;
@@ -132,13 +131,14 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
 /// measured; `None` if it measured nothing.
 fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, Error> {
     let (header, found, _) = read(directory)?;
+    let document = soak::document(&header, &found);
     if json {
         output::json(&soak::json(&header, &found));
     } else {
-        output::result(&soak::text(&header, &found, Detail::Usual));
+        output::result(&text::render(&document, Extent::Summary));
     }
     remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
-    page::put(&html::of_soak(&header, &found), directory);
+    page::put(&document, directory);
     if stopped == Some(true) {
         return Err(Error::failed(
             "the soak ended before it was through",

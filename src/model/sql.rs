@@ -3,6 +3,7 @@
 use super::{Bytes, Kind, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A supported database management system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -127,6 +128,48 @@ impl SqlWork {
             Kind::Log => false,
         };
         Kind::ALL.into_iter().filter(occurs).collect()
+    }
+}
+
+impl fmt::Display for Tables {
+    /// `2 tables of 131072 rows, one to a block of 8 KiB`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.schemas {
+            1 => write!(out, "1 table")?,
+            number => write!(out, "{number} tables")?,
+        }
+        write!(out, " of {} rows, one to a block of {}", self.scale, Bytes(self.block.into()))
+    }
+}
+
+impl fmt::Display for SqlWork {
+    /// `reads of 64 rows by index; 25 % updates of 64 rows, 2 columns`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = match self.way {
+            ReadWay::Row => "rows by index",
+            ReadWay::File => "blocks of its files, without the buffer cache",
+        };
+        write!(out, "reads of {} {way}", self.read_rows)?;
+        if self.scans != Ratio::ZERO {
+            write!(out, ", {} of them scans of {} blocks", self.scans, self.tables.scan_blocks)?;
+        }
+        if self.updates != Ratio::ZERO {
+            let columns = match self.redo {
+                Redo::Lite => "2 columns",
+                Redo::Heavy => "all columns",
+            };
+            write!(out, "; {} updates of {} rows, {columns}", self.updates, self.update_rows)?;
+        }
+        if let Some(spot) = self.hot_spot {
+            write!(out, "; every {}th in a hot spot of {} rows", spot.every, spot.rows)?;
+        }
+        if let Some(every) = self.hot_schema_every {
+            write!(out, "; every {every}th in the first table")?;
+        }
+        if let Some(think) = self.think {
+            write!(out, "; a pause of {} to {} after every {}th", think.least, think.most, think.every)?;
+        }
+        Ok(())
     }
 }
 

@@ -230,12 +230,25 @@ impl Ratio {
         self.0
     }
 
+    /// One minus this fraction.
+    #[must_use]
+    pub fn complement(self) -> Self {
+        Ratio(1.0 - self.0)
+    }
+
     /// In percent with the fewest decimals that [`Ratio::from_str`] reads back exactly, such as `0.5%`.
     #[must_use]
     pub fn exact(self) -> String {
         let text = |decimals| format!("{:.decimals$}%", self.0 * 100.0);
         // A number that was parsed from percent needs no more decimals than an f64 has digits.
         (0..17).map(text).find(|text| text.parse() == Ok(self)).unwrap_or_else(|| text(17))
+    }
+}
+
+impl fmt::Display for Ratio {
+    /// In percent with at most two decimals, such as `12.5 %`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} %", (self.0 * 1e4).round() / 100.0)
     }
 }
 

@@ -1,8 +1,9 @@
 //! A chart in plain characters: latency on a logarithmic axis over throughput on a linear one.
 //!
-//! Input: figures. Output: lines for a terminal with 80 columns, without colour.
+//! Input: a plot. Output: lines for a terminal with 80 columns, without colour.
 
-use crate::model::Nanos;
+use super::document::{Lines, Mark, Series, Shape};
+use super::parts;
 use std::fmt::Write;
 
 /// Width and height of the area within the axes.
@@ -13,54 +14,63 @@ const HEIGHT: usize = 17;
 const MARGIN: usize = 7;
 
 /// The character where two series overlap.
-pub(super) const BOTH: char = '*';
+const BOTH: char = '*';
+/// Characters of the series, in their order.
+const MARKS: [char; 4] = ['o', 'x', '+', '#'];
 
-/// One line of the chart.
-pub(super) struct Series {
-    /// The character of its points.
-    pub(super) mark: char,
-    /// Throughput per second and latency in microseconds, in the order in which they are joined.
-    pub(super) points: Vec<(f64, f64)>,
-}
-
-/// A throughput that is labelled below the axis.
-pub(super) struct Mark {
-    /// The throughput.
-    pub(super) throughput: f64,
-    /// The label, such as `knee`.
-    pub(super) word: String,
-}
-
-/// The chart; empty if there is nothing to draw.
-pub(super) fn latency_over_throughput(series: &[Series], marks: &[Mark], unit: &str) -> String {
-    let points = || series.iter().flat_map(|series| &series.points);
-    let drawn = points().filter(|(x, y)| *x > 0.0 && *y > 0.0).count();
-    if drawn == 0 {
+/// A chart with a legend: a time over a rate. Empty if there is nothing to draw.
+pub(super) fn draw(lines: &Lines) -> String {
+    let marked = || {
+        let mut next = 0;
+        lines.series.iter().map(move |series| {
+            if !series.faint {
+                next += 1;
+            }
+            (MARKS[(next.max(1) - 1) % MARKS.len()], series)
+        })
+    };
+    let of = |series: &Series| -> Vec<(f64, f64)> {
+        series
+            .x
+            .iter()
+            .zip(&series.y)
+            .filter_map(|(x, y)| Some((*x, (*y)?)))
+            .filter(|(x, y)| *x > 0.0 && *y > 0.0)
+            .collect()
+    };
+    let points: Vec<(f64, f64)> = lines.series.iter().flat_map(of).collect();
+    if points.is_empty() {
         return String::new();
     }
-    let across = Across::of(points().map(|(x, _)| *x).chain(marks.iter().map(|mark| mark.throughput)));
-    let up = Up::of(points().map(|(_, y)| *y).filter(|y| *y > 0.0));
+    let upright = || lines.marks.iter().filter(|mark| mark.upright);
+    let across = Across::of(points.iter().map(|(x, _)| *x).chain(upright().map(|mark| mark.at)));
+    let up = Up::of(points.iter().map(|(_, y)| *y));
     let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
-    for Series { points, .. } in series {
-        for two in points.windows(2) {
+    for series in lines.series.iter().filter(|series| !series.faint && series.shape != Shape::Points) {
+        for two in of(series).windows(2) {
             join(&mut grid, (across.column(two[0].0), up.row(two[0].1)), (across.column(two[1].0), up.row(two[1].1)));
         }
     }
-    for Series { mark, points } in series {
-        for (x, y) in points {
-            let cell = &mut grid[up.row(*y)][across.column(*x)];
-            *cell = if *cell == ' ' || *cell == '.' || cell == mark { *mark } else { BOTH };
+    for (mark, series) in marked() {
+        for (x, y) in of(series) {
+            let cell = &mut grid[up.row(y)][across.column(x)];
+            *cell = if *cell == ' ' || *cell == '.' || *cell == mark { mark } else { BOTH };
         }
     }
+    let mut legend: Vec<String> =
+        marked().filter(|(_, series)| !series.faint).map(|(mark, series)| format!("{mark} {}", series.name)).collect();
+    if grid.iter().flatten().any(|cell| *cell == BOTH) {
+        legend.push(format!("{BOTH} several"));
+    }
+    let mut text = format!("{} over {}: {}\n", lines.y.label, lines.x.label, legend.join(", "));
     let labels = up.labels();
-    let mut text = String::new();
     for (row, cells) in grid.iter().enumerate() {
         let label = labels.iter().find(|(at, _)| *at == row).map(|(_, label)| label.as_str());
         let axis = if label.is_some() { '+' } else { '|' };
         let cells: String = cells.iter().collect();
         let _ = writeln!(text, "{:>MARGIN$} {axis}{}", label.unwrap_or_default(), cells.trim_end());
     }
-    text + &across.axis(unit) + &across.marks(marks)
+    text + &across.axis(&lines.x.label) + &across.marks(upright())
 }
 
 /// Draws a dotted line over blank cells.
@@ -120,10 +130,10 @@ impl Across {
         format!("{:MARGIN$} +{}\n{} {unit}\n", "", text(line), text(numbers).trim_end())
     }
 
-    fn marks(&self, marks: &[Mark]) -> String {
+    fn marks<'a>(&self, marks: impl Iterator<Item = &'a Mark>) -> String {
         let mut text = String::new();
-        for Mark { throughput, word } in marks {
-            let column = MARGIN + 2 + self.column(*throughput);
+        for Mark { at, label: word, .. } in marks {
+            let column = MARGIN + 2 + self.column(*at);
             // Labels in the right half extend to the left.
             let line = if column > WIDTH / 2 { format!("{word} ^") } else { format!("^ {word}") };
             let width = if column > WIDTH / 2 { column + 1 } else { column + line.len() };
@@ -174,7 +184,7 @@ impl Up {
         if times.len() > MOST {
             times.retain(|round| (round.log10() - round.log10().round()).abs() < 1e-6);
         }
-        times.into_iter().map(|us| (self.row(us), Nanos::from_micros_f64(us).exact())).collect()
+        times.into_iter().map(|us| (self.row(us), round_time(us))).collect()
     }
 }
 
@@ -188,24 +198,43 @@ fn rounds(low: f64, high: f64) -> Vec<f64> {
     found
 }
 
+/// Formats a round time without decimals: `500 µs`, `2 ms`.
+fn round_time(us: f64) -> String {
+    let text = parts::time(us);
+    let Some((number, unit)) = text.split_once(' ') else { return text };
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::document::Axis;
+
+    fn series(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Series {
+        let (x, y) = points.map(|(x, y)| (x, Some(y))).unzip();
+        Series { name: name.into(), x, y, ..Series::default() }
+    }
+
+    fn lines(series: Vec<Series>) -> Lines {
+        let axis = |label: &str| Axis { label: label.into(), ..Axis::default() };
+        Lines { x: axis("IOPS"), y: axis("latency"), series, ..Lines::default() }
+    }
 
     #[test]
     fn a_curve_is_drawn_within_its_axes() {
         let p50 = (1..=8).map(|n| (f64::from(n) * 10_000.0, 100.0)).chain([(80_000.0, 200.0), (80_100.0, 800.0)]);
         let p99 = (1..=8).map(|n| (f64::from(n) * 10_000.0, 480.0)).chain([(80_000.0, 700.0), (80_100.0, 1900.0)]);
-        let series = [Series { mark: 'o', points: p50.collect() }, Series { mark: 'x', points: p99.collect() }];
-        let knee = Mark { throughput: 80_000.0, word: "knee, depth 8".into() };
-        crate::report::golden::check("chart.txt", &latency_over_throughput(&series, &[knee], "IOPS"));
+        let knee = Mark { at: 80_000.0, upright: true, label: "knee, depth 8".into(), ..Mark::default() };
+        let series = vec![series("p50", p50), series("p99", p99)];
+        crate::report::golden::check("chart.txt", &draw(&Lines { marks: vec![knee], ..lines(series) }));
     }
 
     #[test]
     fn what_is_measured_lies_between_round_labels() {
         let up = Up::of([0.3, 20_000.0].into_iter());
         assert!((up.low - 0.2).abs() < 1e-9 && (up.high - 20_000.0).abs() < 1e-6);
-        assert_eq!(up.labels()[0].1, "1us");
+        assert_eq!(up.labels()[0].1, "1 µs");
         assert_eq!((up.row(20_000.0), up.row(0.2)), (0, HEIGHT - 1));
         let across = Across::of([30_100.0].into_iter());
         assert_eq!((count(across.step), across.steps), ("10k".to_string(), 4));
@@ -213,9 +242,9 @@ mod tests {
 
     #[test]
     fn nothing_and_one_point_are_drawn_as_such() {
-        assert_eq!(latency_over_throughput(&[], &[], "IOPS"), "");
-        let one = [Series { mark: 'o', points: vec![(5.0, 100.0)] }];
-        let chart = latency_over_throughput(&one, &[], "IOPS");
-        assert_eq!(chart.matches('o').count(), 1, "{chart}");
+        assert_eq!(draw(&lines(Vec::new())), "");
+        let chart = draw(&lines(vec![series("p50", [(5.0, 100.0)].into_iter())]));
+        let drawn = chart.lines().skip(1).filter(|line| line.contains('|') || line.contains(" +"));
+        assert_eq!(drawn.map(|line| line.matches('o').count()).sum::<usize>(), 1, "{chart}");
     }
 }

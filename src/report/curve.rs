@@ -1,324 +1,241 @@
-//! A latency-throughput curve as text: one line per point, a chart, and the facts about its shape.
+//! The report of a latency-throughput curve.
 
-use super::calibration::{self, NAME_WIDTH};
-use super::chart::{self, Mark, Series};
-use crate::analyse::{ClassSummary, CurveResult, Estimate, LatencySummary, PointSummary, quantity};
-use crate::model::{Arrivals, Bytes, CurveRequest, Loads, Nanos, Ratio, Request, Step};
-use crate::record::End;
+use super::calibrate::knee;
+use super::distribution::Chosen;
+use super::document::{Block, Document, Extent, Headline, Section};
+use super::points::{self, Units};
+use super::throughput::{self, first_classes};
+use super::{about, distribution, parts, setup, timeline};
+use crate::analyse::{AtLoad, CurveFacts, CurveResult, Estimate, Naming, PointSummary};
+use crate::model::{CurveRequest, Ratio, Request, Step};
+use crate::record::PointRecord;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-fn request(run: &Run) -> Option<&CurveRequest> {
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
+    let workload = workload(run);
+    Document {
+        about: about(&run.header, &workload, &parts::points(found.points.len())),
+        headlines: headlines(found),
+        sections: sections(run, found, findings, &workload),
+        ..frame
+    }
+}
+
+/// The workload of a curve or of database sessions, in words; empty if another verb made the run.
+pub(super) fn workload(run: &Run) -> String {
     match run.header.request() {
-        Request::Curve(request) | Request::Sql(request) => Some(request),
-        _ => None,
+        Request::Curve(request) | Request::Sql(request) => of_request(request),
+        _ => String::new(),
     }
-}
-
-/// The heading; and tables, chart and facts of the curve. Empty if another verb made the run.
-pub(super) fn parts(run: &Run, found: &CurveResult) -> (String, String) {
-    let Some(request) = request(run) else { return Default::default() };
-    let mut text = String::new();
-    let (open, closed) = by_loop(found);
-    if !closed.is_empty() {
-        if matches!(request.loads, Loads::Percents(_)) {
-            text.push_str("closed loop, to find the maximum\n");
-        }
-        text.push_str(&closed_table(&closed, found.naming().rate));
-        text.push_str(&beside(&closed, "depth"));
-        text.push('\n');
-    }
-    if !open.is_empty() {
-        text.push_str(&open_heading(request));
-        text.push_str(&open_table(&open, found, request));
-        text.push_str(&beside(&open, "rate/s"));
-        text.push_str(&scheduling_delay(found));
-        text.push('\n');
-    }
-    text.push_str(&shape(found));
-    text.push_str(calibration::open_ends(&text));
-    text.push_str(&super::sql::beside_curve(&found.points));
-    (calibration::heading(run, &workload(request), found.points.len()), text)
-}
-
-/// The points of the open loop, and those of the closed loop.
-fn by_loop(found: &CurveResult) -> (Vec<&PointSummary>, Vec<&PointSummary>) {
-    found.points.iter().partition(|point| point.step() == Step::Rate)
-}
-
-/// The chart, and the facts about all points together.
-pub(super) fn shape(found: &CurveResult) -> String {
-    let (open, closed) = by_loop(found);
-    drawn(if open.is_empty() { &closed } else { &open }, found) + &facts(found)
-}
-
-/// The workload of a run, in words; empty if another verb made it.
-pub(super) fn workload_of(run: &Run) -> String {
-    request(run).map_or_else(String::new, workload)
 }
 
 /// `8 KiB I/O, 70 % reads and 30 % durable writes, zipf:0.99, beside large reads of 1 MiB, 2 outstanding`.
-fn workload(request: &CurveRequest) -> String {
+fn of_request(request: &CurveRequest) -> String {
     if let Some(terms) = &request.sql {
-        return super::sql::work_line(&terms.work);
+        return terms.work.to_string();
     }
     let writes = if request.mix.durable { "durable writes" } else { "writes" };
-    let percent = |share: f64| format!("{} %", (share * 1e4).round() / 100.0);
     let share = request.mix.writes;
     let kinds = match share {
         Ratio::ZERO => "reads".to_string(),
         Ratio::ONE => writes.to_string(),
-        _ => format!("I/O, {} reads and {} {writes}", percent(1.0 - share.get()), percent(share.get())),
+        _ => format!("I/O, {} reads and {share} {writes}", share.complement()),
     };
-    let mut text = format!("{} {kinds}, {}", Bytes(request.length.into()), request.pattern);
+    let mut text = format!("{} {kinds}, {}", parts::size(request.length), request.pattern);
     if let Some(background) = request.background {
-        let _ = write!(
-            text,
-            ", beside large reads of {}, {} outstanding",
-            Bytes(background.length.into()),
-            background.depth
-        );
+        let size = parts::size(background.length);
+        let _ = write!(text, ", beside large reads of {size}, {} outstanding", background.depth);
     }
     text
 }
 
-fn closed_table(points: &[&PointSummary], rate: &str) -> String {
-    let mut text = format!(
-        "{:>6} {:>8} {:<8} {:>8} {:>7} {:>7}  {:<20} {:>7} {:>7}  steady\n",
-        "depth", rate, "", "MiB/s", "mean", "p50", "p99 [95 % interval]", "p99.9", "max"
-    );
-    for (point, class) in with_class(points) {
-        let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
-        let line = format!(
-            "{:>6} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7}  {:<6}  {}",
-            point.coordinates.outstanding(),
-            class.iops,
-            quantity::precision(class.rate()),
-            class.mib_per_s,
-            p99(class),
-            steady(point, class),
-            mark(class)
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+/// The headline figures: at maximum throughput, at the lowest load, and at the highest rate within the bound.
+fn headlines(found: &CurveResult) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let at = |at: &AtLoad| format!("{} {}", at.depth, found.naming().place);
+    if let Some(most) = &found.maximum {
+        let label = format!("max {}", found.naming().rate);
+        figures.push(parts::rate("curve.maximum.iops.value", &label, most.iops, at(most)));
     }
-    text
-}
-
-/// Explains the columns of an open loop.
-fn open_heading(request: &CurveRequest) -> String {
-    let spacing = match request.arrivals {
-        Arrivals::Poisson => "Poisson",
-        Arrivals::Uniform => "uniform",
-    };
-    format!(
-        "open loop, {spacing} arrivals, {} in flight at most; response counts from the due time, service from the \
-         issue\n",
-        request.in_flight_max
-    )
-}
-
-fn open_table(points: &[&PointSummary], found: &CurveResult, request: &CurveRequest) -> String {
-    let maximum = found.maximum.filter(|_| matches!(request.loads, Loads::Percents(_))).map(|at| at.iops.value);
-    let share = |rate: u64| maximum.map_or_else(String::new, |maximum| percent(rate as f64 / maximum * 100.0));
-    let mut text = format!(
-        "{:>7} {:>5} {:>7} {:<8} {:>7} {:>6} {:>6}  {:<20} {:>6} {:>6} {:>15}  steady\n",
-        "rate/s",
-        maximum.map_or("", |_| "share"),
-        "done/s",
-        "",
-        "MiB/s",
-        "mean",
-        "p50",
-        "p99 [95 % interval]",
-        "p99.9",
-        "max",
-        "service p50 p99"
-    );
-    for (point, class) in with_class(points) {
-        let Some(rate) = point.coordinates.rate() else { continue };
-        let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
-        let [service, service_p99] = times(class.service, |l| [l.p50_us, l.p99_us]);
-        let line = format!(
-            "{rate:>7} {:>5} {:>7.0} {:<8} {:>7.1} {mean:>6} {p50:>6}  {:<20} {p999:>6} {max:>6} {service:>8} \
-             {service_p99:>6}  {:<6} {}",
-            share(rate),
-            class.iops,
-            if class.met == Some(false) { String::new() } else { quantity::precision(class.rate()) },
-            class.mib_per_s,
-            p99(class),
-            steady(point, class),
-            mark(class)
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+    let (open, closed): (Vec<_>, Vec<_>) = found
+        .points
+        .iter()
+        .enumerate()
+        .filter(|(_, point)| !point.classes.is_empty())
+        .partition(|(_, point)| point.step() == Step::Rate);
+    let throughput = |point: &PointSummary| point.classes.first().map_or(0.0, |class| class.iops);
+    let of_which = if closed.len() > 1 || open.is_empty() { &closed } else { &open };
+    let least = of_which.iter().min_by(|one, other| throughput(one.1).total_cmp(&throughput(other.1))).copied();
+    if let Some((index, point)) = least.filter(|_| found.points.len() > 1) {
+        figures.extend(p99(index, point, "p99 at the lowest load"));
     }
-    text
+    if let Some(rate) = found.sustained.kept_rate {
+        let label = found
+            .bound
+            .as_ref()
+            .map_or_else(|| "highest rate met".into(), |bound| format!("within {}", parts::bound_in_words(bound)));
+        let tried = found.sustained.broken_rate.map_or_else(
+            || "the highest offered rate".into(),
+            |broken| format!("{}/s was not met", parts::count(broken as f64)),
+        );
+        let value = format!("{}/s", parts::count(rate as f64));
+        let note = "offered at random times, and served".to_string();
+        figures.push(parts::headline("curve.sustained.kept_rate", &label, rate as f64, value, tried, note));
+        let kept = found.points.iter().enumerate().find(|(_, point)| point.coordinates.rate() == Some(rate));
+        figures.extend(kept.and_then(|(index, point)| p99(index, point, "p99 at that rate")));
+    } else if let Some(knee) = found.shape.knee {
+        let at = found.points.iter().enumerate().find(|(_, point)| point.is_at_depth(knee.load));
+        let label = if found.points.len() > 1 { "p99 at the knee" } else { "p99" };
+        figures.extend(at.and_then(|(index, point)| p99(index, point, label)));
+    }
+    if figures.len() < 4
+        && let Some(most) = &found.maximum
+    {
+        let median = parts::latency("curve.maximum.p50_us.value", "median at the maximum", most.p50_us, at(most));
+        figures.push(median);
+    }
+    figures
 }
 
-/// The second streams, one line per point; empty if there were none.
-fn beside(points: &[&PointSummary], load: &str) -> String {
-    let mut text = String::new();
-    for point in points {
-        for class in point.classes.iter().skip(1) {
-            if text.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "\n{load:>7}  {:<14} {:>8} {:<8} {:>8} {:>7} {:>7}  p99 [95 % interval]",
-                    "beside it", "IOPS", "", "MiB/s", "mean", "p50"
-                );
+/// The p99 of a point; `index` is its position in the report.
+pub(super) fn p99(index: usize, point: &PointSummary, label: &str) -> Option<Headline> {
+    let class = point.classes.first()?;
+    let value = class.latency?.p99_us;
+    let interval = class.confidence.and_then(|known| known.p99_us);
+    let median = class.latency.map_or_else(String::new, |latency| parts::time(latency.p50_us));
+    let note = format!("{}; median {median}", point.coordinates);
+    let name = format!("points.{index}.classes.0.p99_us");
+    Some(parts::latency(&name, label, Estimate { value, interval }, note))
+}
+
+fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
+    let units = Units::of(Naming::RAW.rate);
+    let mut sections = vec![points::section(run, &found.points, units), drawn(run, found), findings];
+    sections.extend(distribution::section(&chosen(found, &run.latest())));
+    sections.extend(timeline::section(run, units));
+    sections.extend(points::coverage(&found.points, &run.header.findings).map(parts::full));
+    sections.push(setup::section(&run.header, workload));
+    sections
+}
+
+/// Latency against throughput, and the facts about the shape.
+pub(super) fn drawn(run: &Run, found: &CurveResult) -> Section {
+    let closed = first_classes(&found.points, |point| point.step() == Step::Depth);
+    let open = first_classes(&found.points, |point| point.step() == Step::Rate);
+    let bound = run.header.request().bound();
+    let has_shape = closed.len() > 1;
+    let mut facts = found.shape;
+    if !has_shape {
+        (facts.knee, facts.cap) = (None, None);
+    }
+    let groups = throughput::closed_and_open(closed.clone(), open, &facts, bound, &found.sustained);
+    let depth = throughput::depth_chart(&closed, facts.usl, &facts, found.naming().rate);
+    let mut blocks: Vec<Block> = throughput::latency_charts(groups, found.naming().rate).into_iter().collect();
+    draw_last_in_text(&mut blocks);
+    blocks.extend(parts::beside([depth]));
+    if has_shape {
+        blocks.extend(knee(&found.shape, found.naming().rate).into_iter().map(Block::Text));
+    }
+    blocks.extend(cap(&facts, found.naming().rate).into_iter().chain(kept(found)).map(Block::Text));
+    if let Some(delay) = found.scheduling_delay {
+        blocks.push(Block::Text(format!(
+            "Scheduling delay, which Rigel itself adds and response times include: p99 at most {}, at {}/s.",
+            parts::time(delay.p99_us),
+            parts::count(delay.rate as f64)
+        )));
+    }
+    let lead = "Response times count from when an operation was due. Beyond the knee, where points are fainter, \
+                operations only wait longer.";
+    parts::section("latency-throughput", "Latency against throughput", lead, blocks)
+}
+
+/// The last of the charts side by side is also drawn in text: the one of offered rates, if there is one.
+fn draw_last_in_text(blocks: &mut [Block]) {
+    match blocks.first_mut() {
+        Some(Block::Chart(chart)) => chart.extent = Extent::Summary,
+        Some(Block::Beside(inside)) => {
+            if let Some(Block::Chart(chart)) = inside.last_mut() {
+                chart.extent = Extent::Summary;
             }
-            let at = point.coordinates.rate().unwrap_or(point.coordinates.outstanding().into());
-            let [mean, p50] = times(class.latency, |l| [l.mean_us, l.p50_us]);
-            let name = format!("{}, depth {}", class.name, class.outstanding);
-            let _ = writeln!(
-                text,
-                "{at:>7}  {name:<14} {:>8.0} {:<8} {:>8.1} {mean:>7} {p50:>7}  {}",
-                class.iops,
-                quantity::precision(class.rate()),
-                class.mib_per_s,
-                p99(class)
-            );
         }
-    }
-    text
-}
-
-fn with_class<'a>(points: &[&'a PointSummary]) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
-    points.iter().filter_map(|point| Some((*point, point.classes.first()?)))
-}
-
-/// `10 %`, `2.5 %`.
-fn percent(value: f64) -> String {
-    let text = format!("{value:.1}");
-    format!("{}%", text.trim_end_matches(".0"))
-}
-
-pub(super) fn times<const N: usize>(
-    latency: Option<LatencySummary>,
-    of: fn(&LatencySummary) -> [f64; N],
-) -> [String; N] {
-    match latency {
-        Some(latency) => of(&latency).map(|us| Nanos::from_micros_f64(us).to_string()),
-        None => [(); N].map(|()| "-".into()),
+        _ => {}
     }
 }
 
-/// `468us [455, 479]`.
-pub(super) fn p99(class: &ClassSummary) -> String {
-    let interval = class.confidence.and_then(|confidence| confidence.p99_us);
-    let estimate = |latency: LatencySummary| Estimate { value: latency.p99_us, interval };
-    class.latency.map_or_else(|| "-".into(), |latency| calibration::latency(estimate(latency)))
+/// A limit of throughput, in a sentence.
+fn cap(shape: &CurveFacts, rate: &str) -> Option<String> {
+    let cap = shape.cap?;
+    let [low, high] = [cap.interval.low, cap.interval.high].map(parts::count);
+    let throughput = parts::count(cap.throughput);
+    Some(format!("Cap: {throughput} {rate} (95 %: {low} to {high}) from depth {} on.", cap.from))
 }
 
-pub(super) fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
-    match (&point.end, class.steady) {
-        (End::Stopped, _) => "stopped",
-        (End::Broken(_), _) => "broken",
-        (End::Complete, None) => "-",
-        (End::Complete, Some(_)) if class.met == Some(false) => "-",
-        (End::Complete, Some(steady)) if steady.steady => "yes",
-        (End::Complete, Some(_)) => "no",
-    }
-}
-
-/// The fault of a point: its offered rate was not met, or it broke the bound.
-pub(super) fn mark(class: &ClassSummary) -> &'static str {
-    if class.met == Some(false) {
-        "not met"
-    } else if class.within.is_some_and(|within| !within.kept) {
-        "bound"
-    } else {
-        ""
-    }
-}
-
-/// A line about the delay that the tool itself added, so that it is not attributed to the device.
-fn scheduling_delay(found: &CurveResult) -> String {
-    found.scheduling_delay.map_or_else(String::new, |delay| {
-        format!(
-            "\nscheduling delay, which is Rigel's own and in the response times: p99 {} at worst, at {}/s\n",
-            Nanos::from_micros_f64(delay.p99_us),
-            delay.rate
-        )
-    })
-}
-
-/// The chart with a legend, and a mark at the knee or the maximum.
-fn drawn(points: &[&PointSummary], found: &CurveResult) -> String {
-    let series = |mark, of: fn(&LatencySummary) -> f64| Series {
-        mark,
-        points: with_class(points).filter_map(|(_, class)| Some((class.iops, of(&class.latency?)))).collect(),
-    };
-    let is_open = points.iter().any(|point| point.step() == Step::Rate);
-    let mark = if is_open {
-        found.maximum.map(|at| Mark { throughput: at.iops.value, word: "maximum of the closed loop".into() })
-    } else {
-        let knee = found.shape.knee.filter(|_| has_shape(found));
-        knee.map(|knee| Mark { throughput: knee.throughput.value, word: format!("knee, depth {}", knee.load) })
-    };
-    let marks: Vec<Mark> = mark.into_iter().collect();
-    let chart = chart::latency_over_throughput(
-        &[series('o', |l| l.p50_us), series('x', |l| l.p99_us)],
-        &marks,
-        found.naming().rate,
-    );
-    if chart.is_empty() {
-        return chart;
-    }
-    let what = if is_open { "response time" } else { "latency" };
-    let both = if chart.contains(chart::BOTH) { ", * both" } else { "" };
-    format!("{what} over throughput: o p50, x p99{both}\n{chart}")
-}
-
-/// A single load is not a curve and has no knee.
-fn has_shape(found: &CurveResult) -> bool {
-    found.points.iter().filter(|point| point.step() == Step::Depth).count() > 1
-}
-
-/// The facts about all points together.
-fn facts(found: &CurveResult) -> String {
-    let mut text = String::new();
-    let rate = found.naming().rate;
-    if let Some(at) = found.maximum {
-        let (name, precision) = (format!("max {rate}"), quantity::precision(at.iops));
-        let _ = writeln!(text, "\n{name:<NAME_WIDTH$} {:.0} {precision} at depth {}", at.iops.value, at.depth);
-    }
-    if has_shape(found) {
-        text.push_str(calibration::knee_lines(&found.shape, rate).trim_start());
-    }
-    if let Some(cap) = found.shape.cap {
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} {:.0} {rate} [{:.0}, {:.0}], from depth {}",
-            "cap", cap.throughput, cap.interval.low, cap.interval.high, cap.from
-        );
-    }
-    text + &kept(found)
-}
-
-/// The highest load that was met, or that kept the bound.
-fn kept(found: &CurveResult) -> String {
+/// The highest load that was met or stayed within the bound, in sentences.
+fn kept(found: &CurveResult) -> Vec<String> {
     let sustained = &found.sustained;
-    let name = found.bound.as_ref().map_or_else(|| "offered rates".into(), |bound| format!("within {bound}"));
-    let mut text = String::new();
-    let mut line = |what: String| {
-        let _ = writeln!(text, "{name:<NAME_WIDTH$} {what}");
+    let name = found
+        .bound
+        .as_ref()
+        .map_or_else(|| "Offered rates".into(), |it| format!("Within {}", parts::bound_in_words(it)));
+    let rate = |rate: u64| format!("{}/s", parts::count(rate as f64));
+    let open = match (sustained.kept_rate, sustained.broken_rate) {
+        (Some(kept), None) => Some(format!("{}, the highest offered rate, was met", rate(kept))),
+        (Some(kept), Some(broken)) => {
+            Some(format!("{} is the highest rate that was met; {} was not", rate(kept), rate(broken)))
+        }
+        (None, Some(broken)) => Some(format!("no offered rate was met, down to {}", rate(broken))),
+        (None, None) => None,
     };
-    match (sustained.kept_rate, sustained.broken_rate) {
-        (Some(rate), None) => line(format!("{rate}/s, the greatest offered, was met")),
-        (Some(rate), Some(broken)) => line(format!("{rate}/s is the greatest that was met; {broken}/s was not")),
-        (None, Some(broken)) => line(format!("no offered rate was met, not even {broken}/s")),
-        (None, None) => {}
-    }
-    match sustained.closed {
-        Some(at) => line(format!(
-            "{:.0} {} {} at depth {}",
-            at.iops.value,
+    let closed = match sustained.closed {
+        Some(at) => Some(format!(
+            "{} {} ({}) at depth {}",
+            parts::count(at.iops.value),
             found.naming().rate,
-            quantity::precision(at.iops),
+            parts::plus_minus(at.iops),
             at.depth
         )),
-        None if found.bound.is_some() && found.maximum.is_some() => line("no depth kept it".into()),
-        None => {}
+        None if found.bound.is_some() && found.maximum.is_some() => Some("no measured depth".into()),
+        None => None,
+    };
+    open.into_iter().chain(closed).map(|what| format!("{name}: {what}.")).collect()
+}
+
+/// Points for the distributions. For depths: the minimum, the knee and the maximum; for offered rates: about 50 %, 90
+/// % and 100 % of the highest rate that was met.
+pub(super) fn chosen<'a>(found: &CurveResult, records: &'a [PointRecord]) -> Vec<Chosen<'a>> {
+    let depths: Vec<u32> = depths(records);
+    let mut wanted: Vec<&PointRecord> = Vec::new();
+    if let Some(kept) = found.sustained.kept_rate {
+        for share in [0.5, 0.9, 1.0] {
+            let goal = kept as f64 * share;
+            let rates = records.iter().filter_map(|record| match record.coordinates.rate() {
+                Some(rate) if rate <= kept => Some((rate as f64, record)),
+                _ => None,
+            });
+            let nearest = rates.min_by(|one, other| (one.0 - goal).abs().total_cmp(&(other.0 - goal).abs()));
+            wanted.extend(nearest.map(|(_, record)| record));
+        }
+    } else {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth that was measured")]
+        let knee = found.shape.knee.map(|knee| knee.load as u32);
+        for depth in [depths.first().copied(), knee, depths.last().copied()].into_iter().flatten() {
+            let of_depth = |record: &&PointRecord| record.coordinates.depth() == Some(depth);
+            wanted.extend(records.iter().find(of_depth));
+        }
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    let mut chosen: Vec<Chosen<'a>> = Vec::new();
+    for record in wanted {
+        if chosen.iter().all(|(_, known)| known.coordinates != record.coordinates) {
+            chosen.push((record.coordinates.to_string(), record));
+        }
+    }
+    chosen
+}
+
+fn depths(records: &[PointRecord]) -> Vec<u32> {
+    let mut depths: Vec<u32> = records.iter().filter_map(|record| record.coordinates.depth()).collect();
+    depths.sort_unstable();
+    depths
 }

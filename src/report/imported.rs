@@ -1,177 +1,268 @@
-//! Imported figures as text and as CSV, and as a subject of comparisons.
+//! The report of imported figures: loads and time series of other tools.
 //!
 //! A figure that the tool does not report is `-`, and a note below the table explains what is missing.
 
-use super::comparison::warnings_in;
-use super::csv::Table;
-use super::soak;
-use super::table;
-use crate::analyse::summaries;
-use crate::analyse::{ImportedResult, ImportedSummary, LoadFigures, OverTime, Scope, SeriesSummary, Subject, Term};
-use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, LoadPoint, ToldLoad};
+use super::csv::Table as Csv;
+use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit};
+use super::{distribution, parts, soak};
+use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
+use crate::model::Moment;
+use crate::record::Histogram;
+use crate::record::imported::Figures;
 use crate::record::journal::Run;
-use std::fmt::Write;
 
-/// Maximum width of the text.
-const WIDTH: usize = 120;
-/// Maximum number of listed series; iostat has hundreds.
-const SERIES_MAX: usize = 60;
+/// Megabytes in a mebibyte.
+const MIB: f64 = 1.048_576;
 
-/// The heading, and the figures.
-pub(super) fn parts(run: &Run, result: &ImportedResult) -> (String, String) {
+/// Maximum number of drawn series: iostat has hundreds.
+const DRAWN_MAX: usize = 12;
+
+/// Maximum number of overlaid distributions.
+const DISTRIBUTIONS_MAX: usize = 4;
+
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(run: &Run, result: &ImportedResult, findings: Section, frame: Document) -> Document {
     let header = &run.header;
-    let imported =
-        format!("imported {} by Rigel {}; nothing here was measured by it\n", header.started, header.version);
-    let mut text = String::new();
-    for (index, found) in result.sources.iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
-        }
-        text.push_str(&heading(found));
-        if !found.loads.is_empty() {
-            text.push_str(&loads(&found.loads));
-            text.push_str(&wrapped("not reported", &not_told(found)));
-        }
-        if !found.series.is_empty() {
-            text.push_str(&series(&found.series));
-        }
-        for note in &found.notes {
-            text.push_str(&wrapped("note", note));
-        }
-    }
+    let mut document = Document {
+        about: format!("imported {} by Rigel {}; Rigel measured nothing of it", header.started, header.version),
+        ..frame
+    };
     if let Some(series) = &result.series {
-        text.push('\n');
-        text.push_str(&soak::series(series));
+        document = soak::of_series(header, series, document);
+    } else {
+        document.sections.push(findings);
+        add_figures(&mut document, run, result);
     }
-    (imported, text)
+    let lead = "Rigel measured nothing of this.";
+    let blocks = result.sources.iter().flat_map(source_facts).collect();
+    document.sections.push(parts::section("source", "Where it comes from", lead, blocks));
+    document
 }
 
-fn heading(found: &ImportedSummary) -> String {
-    let version = found.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-    let mut text = wrapped(&format!("{}{version}", found.tool), &found.sources.join(", "));
-    for (name, value) in &found.told {
-        text.push_str(&wrapped(name, value));
+/// Adds the loads, distributions and series of all sources.
+fn add_figures(document: &mut Document, run: &Run, result: &ImportedResult) {
+    let sources = &result.sources;
+    let loads: Vec<&LoadFigures> = sources.iter().flat_map(|one| &one.loads).collect();
+    let series: Vec<&SeriesSummary> = sources.iter().flat_map(|one| &one.series).collect();
+    if let Some((place, load)) = result.best() {
+        document.headlines = headlines(&place, load);
     }
-    text.push('\n');
-    text
-}
-
-/// `name: words`, wrapped.
-fn wrapped(name: &str, words: &str) -> String {
-    if words.is_empty() { String::new() } else { table::wrapped(&format!("{name}:"), words, 2, WIDTH) }
-}
-
-fn loads(loads: &[LoadFigures]) -> String {
-    let label = loads.iter().map(|load| load.label.chars().count()).max().unwrap_or(0).clamp(3, 20);
-    let load = loads.iter().map(|load| load.load.chars().count()).max().unwrap_or(0).clamp(4, 26);
-    let mut text = format!(
-        "{:<label$} {:<load$} {:<5} {:>8} {:>9} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}  by Little\n",
-        "job", "load", "kind", "size", "IOPS", "MiB/s", "mean", "p50", "p99", "p99.9", "max"
-    );
-    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), |us| Nanos::from_micros_f64(us).to_string());
-    for one in loads {
-        let number = |value: Option<f64>, decimals: usize| {
-            value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
-        };
-        let size = one.io_bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes.into()).to_string());
-        let [mean, p50, p99, p999, max] = [one.mean_us, one.p50_us, one.p99_us, one.p999_us, one.max_us].map(time);
-        let _ = writeln!(
-            text,
-            "{:<label$} {:<load$} {:<5} {size:>8} {:>9} {:>8} {mean:>7} {p50:>7} {p99:>7} {p999:>7} {max:>7}  {}",
-            shortened(&one.label, label),
-            shortened(&one.load, load),
-            one.kind,
-            number(one.iops, 0),
-            number(one.mib_per_s, 1),
-            number(one.littles_law, 2)
-        );
+    let sections = &mut document.sections;
+    sections.extend(curve(&loads));
+    sections.extend(distributions(run));
+    sections.extend(over_time(&series));
+    if !loads.is_empty() {
+        let mut blocks = vec![Block::Table(table(&loads))];
+        let with_loads = sources.iter().filter(|one| !one.loads.is_empty());
+        blocks.extend(with_loads.map(|source| Block::Text(not_reported(source))));
+        sections.push(parts::section("loads", "Every load", "As the tool reports it.", blocks));
     }
-    text + "by Little: operations outstanding, reckoned from IOPS and the mean\n"
+    if !series.is_empty() {
+        let lead = "Each series with its minimum and maximum, and when they were.";
+        sections.push(parts::section("series", "Every series", lead, vec![Block::Table(series_table(&series))]));
+    }
 }
 
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width { text.into() } else { text.chars().take(width - 1).chain(['…']).collect() }
+/// The figures of a load; `place` is its path in the JSON report.
+fn headlines(place: &str, best: &LoadFigures) -> Vec<Headline> {
+    let plain = |value| Estimate { value, interval: None };
+    let at = format!("{}, {}", best.label, best.load);
+    let name = |figure: &str| format!("{place}.{figure}");
+    [
+        best.iops.map(|iops| parts::rate(&name("iops"), "max IOPS", plain(iops), at.clone())),
+        best.mib_per_s.map(|mib| {
+            let value = format!("{} MB/s", parts::count(mib * MIB));
+            parts::headline(&name("mib_per_s"), "throughput there", mib, value, String::new(), at.clone())
+        }),
+        best.p50_us.map(|p50| parts::latency(&name("p50_us"), "p50 there", plain(p50), at.clone())),
+        best.p99_us.map(|p99| parts::latency(&name("p99_us"), "p99 there", plain(p99), at.clone())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Latency against throughput, if there are at least two loads.
+fn curve(loads: &[&LoadFigures]) -> Option<Section> {
+    type Of = fn(&LoadFigures) -> Option<f64>;
+    let of: [(&str, Of); 3] = [("mean", |load| load.mean_us), ("p50", |load| load.p50_us), ("p99", |load| load.p99_us)];
+    let series = of.iter().filter_map(|(name, value)| {
+        let mut points: Vec<(f64, f64, String)> =
+            loads.iter().filter_map(|load| Some((load.iops?, value(load)?, load.label.clone()))).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        (points.len() > 1).then(|| Series {
+            name: (*name).into(),
+            shape: Shape::Points,
+            x: points.iter().map(|point| point.0).collect(),
+            y: points.iter().map(|point| Some(point.1)).collect(),
+            labels: points.into_iter().map(|point| point.2).collect(),
+            ..Series::default()
+        })
+    });
+    let series: Vec<Series> = series.collect();
+    let lines = Lines {
+        x: Axis { label: "IOPS".into(), unit: Unit::PerSecond, ..Axis::default() },
+        y: Axis { label: "latency".into(), unit: Unit::Microseconds, log: true, ..Axis::default() },
+        series,
+        ..Lines::default()
+    };
+    if lines.series.is_empty() {
+        return None;
+    }
+    let description = format!("Each of {} loads that the tool reports.", loads.len());
+    let chart = parts::chart("imported-curve", "Latency against throughput", description, Plot::Lines(lines));
+    let lead = "Points are not joined: they may be of different work.";
+    Some(parts::section("latency-throughput", "Latency", lead, vec![Block::Chart(Box::new(chart))]))
+}
+
+/// Distributions of response times, for loads whose tool reports a histogram.
+fn distributions(run: &Run) -> Option<Section> {
+    let points = run.imported.iter().flat_map(|one| match &one.figures {
+        Figures::Loads(points) => points.as_slice(),
+        Figures::Series(_) => &[],
+    });
+    let flows = points.flat_map(|point| point.flows.iter().map(move |flow| (point, flow)));
+    let all: Vec<(String, Histogram)> = flows
+        .filter_map(|(point, flow)| {
+            let of = |name: &str| flow.latencies.iter().find(|it| it.of == name && it.histogram.is_some());
+            let histogram = of("total").or_else(|| of("completion"))?.histogram.clone()?;
+            (histogram.count() > 0).then(|| (format!("{}, {}", point.label, flow.kind), histogram))
+        })
+        .collect();
+    let drawn: Vec<(&str, Histogram)> =
+        all.iter().take(DISTRIBUTIONS_MAX).map(|(name, histogram)| (name.as_str(), histogram.clone())).collect();
+    let mut section = distribution::of_histograms(&drawn)?;
+    section.lead = if drawn.len() < all.len() {
+        format!("{} of {} loads, from the tool's own bins.", drawn.len(), all.len())
+    } else {
+        "From the tool's own bins.".into()
+    };
+    Some(section)
+}
+
+fn over_time(all: &[&SeriesSummary]) -> Option<Section> {
+    let drawn = || all.iter().filter(|series| series.samples.len() > 1).take(DRAWN_MAX);
+    let first = drawn().next()?.samples.first()?.begin;
+    let panel = |series: &&SeriesSummary| Lines {
+        x: Axis { label: "time".into(), unit: Unit::Moment, ..Axis::default() },
+        y: Axis { label: series.name.clone(), unit: Unit::Number, ..Axis::default() },
+        series: vec![Series {
+            name: series.name.clone(),
+            x: series.samples.iter().map(|sample| soak::wall(sample.begin, first)).collect(),
+            y: series.samples.iter().map(|sample| sample.value).collect(),
+            ..Series::default()
+        }],
+        ..Lines::default()
+    };
+    let panels: Vec<Lines> = drawn().map(panel).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let lead = if drawn().count() < all.len() {
+        format!("{} of {} series; the table below has all.", panels.len(), all.len())
+    } else {
+        String::new()
+    };
+    let description = format!("{} series on one axis of time.", panels.len());
+    let chart = parts::chart("imported-series", "Over time", description, Plot::Stack { panels });
+    Some(parts::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
+}
+
+fn table(loads: &[&LoadFigures]) -> Table {
+    let time = |value: Option<f64>| parts::known(value, parts::time);
+    let row = |load: &&LoadFigures| {
+        vec![
+            load.label.clone(),
+            load.load.clone(),
+            load.kind.clone(),
+            parts::known(load.io_bytes, parts::size),
+            parts::known(load.iops, parts::count),
+            parts::known(load.mib_per_s, |mib| parts::count(mib * MIB)),
+            time(load.mean_us),
+            time(load.p50_us),
+            time(load.p99_us),
+            time(load.p999_us),
+            time(load.max_us),
+            parts::known(load.littles_law, |law| format!("{law:.2}")),
+        ]
+    };
+    let columns = [
+        "name",
+        "load",
+        "kind",
+        "#size",
+        "#IOPS",
+        "#MB/s",
+        "#mean",
+        "#p50",
+        "#p99",
+        "#p99.9",
+        "#max",
+        "#outstanding by Little's law",
+    ];
+    parts::rows("Loads; - is what the tool does not report", &columns, loads.iter().map(row).collect())
 }
 
 /// Explains which figures the tool does not report.
-fn not_told(found: &ImportedSummary) -> String {
+fn not_reported(found: &ImportedSummary) -> String {
     let tool = &found.tool;
     let lacks = |of: fn(&LoadFigures) -> bool| found.loads.iter().any(of);
-    let mut parts = vec![format!(
-        "{tool} tells no seconds one by one, so no interval of confidence and no steadiness; nor which blocks it touched"
+    let mut missing = vec![format!(
+        "{tool} does not report single seconds, so there is no confidence interval and no check for a steady state; nor \
+         which blocks it touched"
     )];
     if lacks(|load| load.iops.is_some() && load.class != "large" && load.mean_us.is_none()) {
-        parts.push("of some loads it tells no latency".into());
+        missing.push("nor the latency of some loads".into());
     }
     if lacks(|load| load.mean_us.is_some() && load.p99_us.is_none()) {
-        parts.push("of some loads no percentiles".into());
+        missing.push("nor the percentiles of some loads".into());
     }
     if lacks(|load| load.quantiles_of.as_deref() == Some("completion")) {
-        parts.push(
-            "percentiles are of completion (clat), without the time to submit: --lat_percentiles=1 has it in".into(),
+        missing.push(
+            "percentiles are of completion (clat), without the time to submit: --lat_percentiles=1 includes it".into(),
         );
     }
-    parts.join("; ")
+    format!("Not reported in {}: {}.", found.sources.join(", "), missing.join("; "))
 }
 
-fn series(series: &[SeriesSummary]) -> String {
-    let width = series.iter().map(|one| one.name.chars().count()).max().unwrap_or(0).clamp(6, 36);
-    let mut text = String::new();
-    if let (Some(begin), Some(end)) =
-        (series.iter().filter_map(|one| one.begin).min(), series.iter().filter_map(|one| one.end).max())
-    {
-        let _ = writeln!(text, "from {} to {}", begin.short(), end.short());
-    }
-    let _ = writeln!(
-        text,
-        "{:<width$} {:<9} {:>6} {:>11} {:>11} {:<18} {:>11} since",
-        "series", "unit", "n", "median", "least", "since", "greatest"
-    );
-    for one in series.iter().take(SERIES_MAX) {
-        let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), bare);
-        let extreme = |value: Option<(f64, Moment)>| {
-            (figure(value.map(|value| value.0)), value.map_or_else(String::new, |value| value.1.short()))
-        };
-        let ((least, least_at), (greatest, greatest_at)) = (extreme(one.least), extreme(one.greatest));
-        let _ = writeln!(
-            text,
-            "{:<width$} {:<9} {:>6} {:>11} {least:>11} {least_at:<18} {greatest:>11} {greatest_at}",
-            shortened(&one.name, width),
-            if one.unit.is_empty() { "-" } else { &one.unit },
-            one.samples.len(),
-            figure(one.median)
-        );
-    }
-    if series.len() > SERIES_MAX {
-        let _ = writeln!(text, "and {} more, told by --format csv and json", series.len() - SERIES_MAX);
-    }
-    text
+/// Formats a value of a series: waits are fractions of a millisecond, rates are thousands.
+fn counted(value: f64) -> String {
+    if value.abs() < 99.95 { parts::three_digits(value) } else { parts::count(value) }
 }
 
-/// Formats a value with two decimals where they are significant, and with more for very small values.
-fn bare(value: f64) -> String {
-    if value.abs() >= 1000.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else if value.abs() < 0.1 {
-        three_digits(value)
-    } else {
-        format!("{value:.2}")
-    }
+fn series_table(all: &[&SeriesSummary]) -> Table {
+    let when = |value: Option<(f64, Moment)>| {
+        parts::known(value, |(value, at)| format!("{} at {}", counted(value), at.short()))
+    };
+    let row = |series: &&SeriesSummary| {
+        vec![
+            series.name.clone(),
+            series.unit.clone(),
+            series.samples.len().to_string(),
+            parts::known(series.median, counted),
+            when(series.least),
+            when(series.greatest),
+        ]
+    };
+    let columns = ["series", "unit", "#samples", "#median", "minimum", "maximum"];
+    let table = parts::rows("Series", &columns, all.iter().map(row).collect());
+    Table { folded: all.len() > DRAWN_MAX, ..table }
 }
 
-/// Three significant digits of a value below a hundred, without trailing zeros: `31.5`, `0.03`, `0.00123`.
-pub(super) fn three_digits(value: f64) -> String {
-    // Differences below a billionth are meaningless for counted values.
-    let decimals = (1..9).find(|decimals| value.abs() * 10f64.powi(*decimals) >= 99.95).unwrap_or(9);
-    let text = format!("{value:.0$}", usize::try_from(decimals).unwrap_or(0));
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
+/// What a file says of itself, and notes about reading it.
+fn source_facts(source: &ImportedSummary) -> Vec<Block> {
+    let pair = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
+    let mut rows =
+        vec![vec!["files".into(), source.sources.join(", ")], vec!["written by".into(), source.tool_and_version()]];
+    rows.extend(source.told.iter().map(pair));
+    let mut blocks = vec![Block::Table(parts::rows("What the file says of itself", &["", "value"], rows))];
+    blocks.extend(source.notes.iter().map(|note| Block::Text(note.clone())));
+    blocks
 }
 
 /// The report as CSV: one line for each kind of each load, or one line per sample of a series. Columns are only added
 /// at the end.
-#[must_use]
-pub fn csv(result: &ImportedResult) -> String {
+pub(super) fn csv(result: &ImportedResult) -> String {
     let found = &result.sources;
     let mut text = String::new();
     if found.iter().any(|one| !one.loads.is_empty()) {
@@ -185,7 +276,7 @@ pub fn csv(result: &ImportedResult) -> String {
 
 /// One line for each kind of each load.
 fn loads_csv(found: &[ImportedSummary]) -> String {
-    let mut table = Table::new(
+    let mut table = Csv::new(
         "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
          p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
     );
@@ -202,7 +293,7 @@ fn loads_csv(found: &[ImportedSummary]) -> String {
 
 /// One line for each sample.
 fn series_csv(found: &[ImportedSummary]) -> String {
-    let mut table = Table::new("source,tool,series,unit,begin,seconds,value,count");
+    let mut table = Csv::new("source,tool,series,unit,begin,seconds,value,count");
     for (one, series) in found.iter().flat_map(|one| one.series.iter().map(move |series| (one, series))) {
         for sample in &series.samples {
             table.text(source(one)).text(&one.tool).text(&series.name).text(&series.unit);
@@ -217,73 +308,6 @@ fn source(one: &ImportedSummary) -> &str {
     one.sources.first().map_or("", String::as_str)
 }
 
-/// The imported figures as a subject of a comparison.
-pub(super) fn subject<'a>(name: &str, run: &'a Run, result: &ImportedResult) -> Subject<'a> {
-    let points: Vec<&LoadPoint> = run
-        .imported
-        .iter()
-        .flat_map(|one| match &one.figures {
-            Figures::Loads(points) => points.as_slice(),
-            Figures::Series(_) => &[],
-        })
-        .collect();
-    let warnings = warnings_in(run.header.findings.iter().chain(&result.findings));
-    let mut tools: Vec<String> = Vec::new();
-    for one in &result.sources {
-        let tool = one.version.as_ref().map_or(one.tool.clone(), |version| format!("{} {version}", one.tool));
-        if !tools.contains(&tool) {
-            tools.push(tool);
-        }
-    }
-    Subject {
-        name: name.into(),
-        header: &run.header,
-        terms: terms(&points),
-        points: summaries(&run.imported),
-        over_time: OverTime::of_imported(&run.imported),
-        tolerance: 0.02,
-        whole: !run.cut,
-        warnings,
-        imported: Some(tools.join(" and ")),
-    }
-}
-
-/// Workload parameters, where the tool reports them and all loads agree.
-fn terms(points: &[&LoadPoint]) -> Vec<Term> {
-    let mut terms = Vec::new();
-    let is_one = points.windows(2).all(|two| {
-        let size = |point: &LoadPoint| point.flows.first().and_then(|flow| flow.io_bytes);
-        let is_cell = matches!(two[0].load, ToldLoad::Cell { .. });
-        two[0].pattern == two[1].pattern
-            && two[0].writes_percent == two[1].writes_percent
-            && (is_cell || size(two[0]) == size(two[1]))
-    });
-    let size = |class: &str| {
-        let flows = points.iter().flat_map(|point| &point.flows);
-        let mut sizes: Vec<u32> = flows.filter(|flow| flow.class == class).filter_map(|flow| flow.io_bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        if let [one] = sizes[..] { Some(Bytes(one.into())) } else { None }
-    };
-    let is_large_alone = is_one && size("small").is_none();
-    // A curve of large I/O counts as a curve of small I/O of that size.
-    let small = if is_large_alone { size("large").filter(|_| !is_matrix(points)) } else { size("small") };
-    terms.extend(small.map(|size| Term::deciding(Scope::Small, "size of a small I/O", &size)));
-    if !is_large_alone || is_matrix(points) {
-        terms.extend(size("large").map(|size| Term::deciding(Scope::Large, "size of a large I/O", &size)));
-    }
-    // If the workloads differ, each load has its own step, or none.
-    let first = points.first().filter(|_| is_one);
-    let share = first.and_then(|point| Ratio::from_percent(point.writes_percent?));
-    terms.extend(share.map(|share| Term::deciding(Scope::All, "share of writes", &share.exact())));
-    terms.extend(first.and_then(|point| Some(Term::deciding(Scope::All, "pattern", point.pattern.as_ref()?))));
-    terms
-}
-
-fn is_matrix(points: &[&LoadPoint]) -> bool {
-    points.iter().any(|point| matches!(point.load, ToldLoad::Cell { .. }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,7 +315,8 @@ mod tests {
     use crate::import::{Source, read, table::Columns};
     use crate::model::{Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
     use crate::record::journal::{EngineChoice, FORMAT, Header};
-    use crate::report::{comparison, data, golden};
+    use crate::report::document::Extent;
+    use crate::report::{compare as comparison, data, golden, text};
 
     fn run(files: &[(&str, &str)]) -> Run {
         let sources: Vec<Source> = files.iter().map(|(name, text)| Source { name, text }).collect();
@@ -337,7 +362,7 @@ mod tests {
             let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
             golden::check(
                 &format!("imported/{name}.txt"),
-                &crate::report::text(&run, &crate::report::result(&run), crate::report::table::Detail::Usual),
+                &text::render(&crate::report::document(&run, &crate::report::result(&run)), Extent::Summary),
             );
             golden::check(&format!("imported/{name}.csv"), &csv(&found));
         }
@@ -347,20 +372,13 @@ mod tests {
     fn only_a_throughput_is_judged_as_one() {
         let mut run = run(&[("cloud-day.csv", include_str!("../../docs/examples/cloud-day.csv"))]);
         let said =
-            |run: &Run| crate::report::text(run, &crate::report::result(run), crate::report::table::Detail::Usual);
+            |run: &Run| text::render(&crate::report::document(run, &crate::report::result(run)), Extent::Summary);
         assert!(said(&run).contains("throughput fell by 93 %"));
         let Figures::Series(all) = &mut run.imported[0].figures else { panic!("no series") };
         all[0].unit = "ms".into();
         let RunResult::Imported(found) = crate::report::result(&run) else { unreachable!("it was imported") };
         let said = said(&run);
         assert!(found.series.is_none() && !said.contains("/s") && !said.contains("throughput"), "{said}");
-    }
-
-    #[test]
-    fn small_figures_keep_three_digits() {
-        let said = [0.03, 31.52, 0.001_234_5, 99.96, -5.25, 0.0, 7.0].map(three_digits);
-        assert_eq!(said, ["0.03", "31.5", "0.00123", "100", "-5.25", "0", "7"]);
-        assert_eq!([0.03, 0.0031, 0.25, 16.5, 2800.4].map(bare), ["0.03", "0.0031", "0.25", "16.50", "2800"]);
     }
 
     #[test]
@@ -382,9 +400,9 @@ mod tests {
         assert!(
             (change.ratio - 0.5).abs() < 1e-9 && change.judgement == Judgement::NotKnown && change.interval.is_none()
         );
-        let said = comparison::text(&found);
+        let said = text::render(&comparison::document(&[], &found), Extent::Summary);
         assert!(
-            said.contains("other was measured by fio 3.33: what it does not tell") && said.contains("not known"),
+            said.contains("other was measured by fio 3.33: what it does not report") && said.contains("not known"),
             "{said}"
         );
     }

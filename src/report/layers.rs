@@ -1,113 +1,149 @@
-//! The cost of each layer as text: a table for each number of sessions, then the differences between layers.
+//! The report of the layers from storage to a row: a table for each number of sessions, and the differences between
+//! layers.
 
-use super::sql;
-use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult, quantity};
-use crate::model::{Bytes, Layer, LayersRequest, Nanos, Request};
+use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit};
+use super::points::{self, Units};
+use super::sql::server_line;
+use super::{about, parts, setup, timeline};
+use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
+use crate::model::{Layer, Request};
 use crate::record::journal::Run;
-use std::fmt::Write;
 
-/// Width of a layer's name.
-const NAME: usize = 33;
+/// What the columns of the tables mean.
+const LEGEND: [&str; 4] = [
+    "From storage: bytes that the kernel counted as read from storage, as a share of the blocks' bytes: of raw I/O by \
+     the disks' counters, of the database by its processes'. Below 100 % a cache served the rest; above it, more was \
+     read than requested.",
+    "p50 and p99 are of a block; of the database, those of a statement divided by its blocks.",
+    "Waiting: what CPU time does not explain of a longer time: for storage, or for a CPU that others use.",
+    "CPU: seconds per million blocks, which is microseconds per block, user and system. The client is this process; \
+     kernel threads and interrupts count for neither.",
+];
 
-fn request(run: &Run) -> Option<&LayersRequest> {
-    match run.header.request() {
-        Request::Layers(request) => Some(request),
-        _ => None,
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(run: &Run, found: &LayersResult, findings: Section, frame: Document) -> Document {
+    let workload = workload(run);
+    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| server_line(server) + "; ");
+    Document {
+        about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
+        headlines: found.widest().map_or_else(Vec::new, |(index, table)| headlines(index, table)),
+        sections: sections(run, found, findings, &workload),
+        ..frame
     }
+}
+
+/// The workload; empty if another verb made the run.
+fn workload(run: &Run) -> String {
+    let Request::Layers(request) = run.header.request() else { return String::new() };
+    let rounds = if request.rounds == 1 { "once".into() } else { format!("{} times", request.rounds) };
+    format!(
+        "random reads of {} in the files of the table, each layer {rounds} for {}",
+        parts::size(request.block()),
+        request.point_time
+    )
 }
 
 /// The engine of the first layer; empty if another verb made the run.
-pub(super) fn asynchronous(run: &Run) -> String {
-    request(run).map_or_else(String::new, |request| request.asynchronous.clone())
-}
-
-/// The heading; and the tables with the differences. Empty if another verb made the run.
-pub(super) fn parts(run: &Run, found: &LayersResult) -> (String, String) {
-    let Some(request) = request(run) else { return Default::default() };
-    let mut text = String::new();
-    found.tables.iter().for_each(|table| text.push_str(&one_table(table, &request.asynchronous)));
-    text.push_str(LEGEND);
-    (heading(run, request), text)
-}
-
-const LEGEND: &str = "
-storage: bytes the kernel counted as read from storage, as a share of the blocks' (raw by the disks' counters, the
-database by its processes'); below 100 % a cache served the rest, above it somebody read more than was asked for
-p50, p99: of a block; of the database, of a statement divided by its blocks
-CPU: seconds a million blocks, which is microseconds a block, user and system: `here` of this process, `server` of
-the server's; threads of the kernel and its interrupts are in neither
-";
-
-fn heading(run: &Run, request: &LayersRequest) -> String {
-    let header = &run.header;
-    let mut text = format!("{}\n", header.facts.name);
-    if let Some(server) = &header.facts.server {
-        let _ = writeln!(text, "{}", sql::server_line(server));
+fn asynchronous(run: &Run) -> String {
+    match run.header.request() {
+        Request::Layers(request) => request.asynchronous.clone(),
+        _ => String::new(),
     }
-    let rounds = if request.rounds == 1 { "once".into() } else { format!("{} times", request.rounds) };
-    let _ = writeln!(
-        text,
-        "random reads of {} in the files of the table, each layer {rounds} {} long; {} CPUs, Rigel {}",
-        Bytes(request.block().into()),
-        request.point_time,
-        header.host.cpus,
-        header.version
-    );
-    text
 }
 
-/// The table for one number of sessions, and the changes from layer to layer.
-fn one_table(table: &LayerTable, asynchronous: &str) -> String {
-    let mut text = format!(
-        "\n{:<NAME$} {:>8} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}\n",
-        format!("{} at a time", table.sessions),
-        "blocks/s",
-        "",
-        "of 1",
-        "storage",
-        "p50",
-        "p99",
-        "CPU",
-        "here",
-        "server",
-        "/CPU s"
-    );
-    for figures in &table.layers {
-        text.push_str(&line(figures, asynchronous));
+fn headlines(index: usize, table: &LayerTable) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let at = |layer: Layer| table.layers.iter().position(|figures| figures.layer == layer);
+    for (layer, label) in [(Layer::Async, "raw blocks/s"), (Layer::Row, "blocks/s as rows")] {
+        if let Some(at) = at(layer) {
+            let figures_of = &table.layers[at];
+            let name = format!("layers.tables.{index}.layers.{at}.blocks_per_s.value");
+            let note = format!("layer {}, {} outstanding", layer.number(), table.sessions);
+            figures.push(parts::rate(&name, label, figures_of.blocks_per_s, note));
+        }
     }
-    if !table.steps.is_empty() {
-        text.push_str("\nwhere the rest went\n");
+    if let Some(at) = at(Layer::Row) {
+        let row = &table.layers[at];
+        let path = format!("layers.tables.{index}.layers.{at}");
+        if let Some(share) = row.share_of_first {
+            let name = format!("{path}.share_of_first");
+            let note = "blocks read as rows, of those by raw I/O".to_string();
+            figures.push(parts::headline(
+                &name,
+                "of the storage used",
+                share,
+                parts::percent(share),
+                String::new(),
+                note,
+            ));
+        }
+        if let Some(blocks) = row.blocks_per_cpu_s {
+            let name = format!("{path}.blocks_per_cpu_s");
+            let note = "client and server together, as rows".to_string();
+            figures.push(parts::headline(
+                &name,
+                "blocks per CPU second",
+                blocks,
+                parts::count(blocks),
+                String::new(),
+                note,
+            ));
+        }
     }
-    table.steps.iter().for_each(|step| text.push_str(&step_line(step, table)));
-    text
+    figures
 }
 
-fn line(figures: &LayerFigures, asynchronous: &str) -> String {
-    let known = |value: Option<f64>, decimals: usize| {
-        value.map_or_else(|| "-".to_string(), |value| format!("{value:.decimals$}"))
-    };
-    let percent = |share: Option<f64>| share.map_or_else(|| "-".into(), |share| format!("{:.1}%", share * 100.0));
-    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), |us| Nanos::from_micros_f64(us).to_string());
-    let line = format!(
-        "{:<NAME$} {:>8.0} {:<8} {:>6} {:>7} {:>7} {:>7}  {:>7} {:>7} {:>7} {:>10}",
-        name(figures, asynchronous),
-        figures.blocks_per_s.value,
-        quantity::precision(figures.blocks_per_s),
-        percent(figures.share_of_first),
-        percent(figures.storage_share),
-        time(figures.p50_us),
-        time(figures.p99_us),
-        known(figures.cpu_s_per_million, 1),
-        format!("{:.1}", figures.client_cpu_us),
-        known(figures.server_cpu_us, 1),
-        known(figures.blocks_per_cpu_s, 0),
-    );
-    line.trim_end().to_string() + "\n"
+fn sections(run: &Run, found: &LayersResult, findings: Section, workload: &str) -> Vec<Section> {
+    let mut blocks: Vec<Block> = parts::beside([drawn(run, found), cpu(run, found)]).into_iter().collect();
+    for table in &found.tables {
+        blocks.push(Block::Table(figures_table(&asynchronous(run), table)));
+        let steps = table.steps.iter().map(|step| step_row(step, table)).collect();
+        let caption = format!("Where the rest went, {} outstanding", table.sessions);
+        blocks.push(Block::Table(parts::rows(&caption, &STEP_COLUMNS, steps)));
+    }
+    blocks.extend(LEGEND.map(|text| Block::Text(text.into())));
+    let lead = "The same blocks by raw I/O and through a database, layer by layer.";
+    let mut sections = vec![parts::section("layers", "Layer by layer", lead, blocks), findings];
+    let units = Units::of("op/s");
+    sections.extend(timeline::section(run, units));
+    sections.push(parts::full(points::section(run, &found.points, units)));
+    sections.push(setup::section(&run.header, workload));
+    sections
 }
 
-/// `1  raw, asynchronous (uring)`.
-pub(super) fn name(figures: &LayerFigures, asynchronous: &str) -> String {
-    let of_statement = format!("{} a statement", figures.blocks_per_operation);
+/// The columns of [`step_row`].
+const STEP_COLUMNS: [&str; 7] =
+    ["layers", "#blocks", "#time per block", "#client CPU", "#server CPU", "#waiting", "between them"];
+
+/// The two layers of a step: the share of the blocks that is left, how much longer a session takes for a block, how
+/// much of that is CPU time and how much waiting, and what lies between the layers.
+fn step_row(step: &LayerStep, table: &LayerTable) -> Vec<String> {
+    let more = |us: f64| format!("{}{}", if us < 0.0 { "-" } else { "+" }, parts::time(us.abs()));
+    let server = step.server_cpu_us.filter(|_| step.to.is_database());
+    vec![
+        format!("{} to {}", step.from.number(), step.to.number()),
+        parts::percent(step.blocks_share),
+        more(step.time_us),
+        more(step.client_cpu_us),
+        parts::known(server, more),
+        parts::known(waiting(step, table), more),
+        step.between().into(),
+    ]
+}
+
+/// The part of a longer time that CPU time does not explain, in microseconds: waiting for storage, or for a CPU that
+/// others use. `None` if it is within the precision of the rates.
+fn waiting(step: &LayerStep, table: &LayerTable) -> Option<f64> {
+    let cpu = step.client_cpu_us + step.server_cpu_us?;
+    let rest = step.time_us - cpu.max(0.0);
+    let whole = table.layers.iter().find(|figures| figures.layer == step.to)?;
+    let at_a_block = f64::from(table.sessions) * 1e6 / whole.blocks_per_s.value.max(1e-9);
+    (rest > at_a_block / 10.0).then_some(rest)
+}
+
+/// `1 raw, asynchronous (uring)`.
+fn name(figures: &LayerFigures, asynchronous: &str) -> String {
+    let of_statement = format!("{} per statement", figures.blocks_per_operation);
     let name = match figures.layer {
         Layer::Async => format!("raw, asynchronous ({asynchronous})"),
         Layer::Sync => "raw, a thread each (psync)".into(),
@@ -115,55 +151,125 @@ pub(super) fn name(figures: &LayerFigures, asynchronous: &str) -> String {
         Layer::Row => "database, through buffer cache".into(),
         Layer::Single => format!("the same, {of_statement}"),
     };
-    format!("{:<2} {name}", figures.layer.number())
+    format!("{} {name}", figures.layer.number())
 }
 
-/// `2 to 4`, what lies between, and a line such as `83.4 % of the blocks; at a block a session is 300us longer; CPU
-/// 5.1us more here, 35.0us more in the server`.
-pub(super) fn step_line(step: &LayerStep, table: &LayerTable) -> String {
-    let more = |us: f64| {
-        let size = Nanos::from_micros_f64(us.abs());
-        if us < 0.0 { format!("{size} less") } else { format!("{size} more") }
-    };
-    let longer = Nanos::from_micros_f64(step.time_us.abs());
-    let how = if step.time_us < 0.0 { "shorter" } else { "longer" };
-    let cpu = match step.server_cpu_us {
-        Some(server) if step.to.is_database() => {
-            format!("CPU {} here, {} in the server", more(step.client_cpu_us), more(server))
-        }
-        Some(_) => format!("CPU {}", more(step.client_cpu_us)),
-        None => format!("CPU {} here, the server's is not known", more(step.client_cpu_us)),
-    };
-    let mut text = format!(
-        "  {:<2} to {:<2}  {}\n            {:.1} % of the blocks; at a block a session is {longer} {how}; {cpu}\n",
-        step.from.number(),
-        step.to.number(),
-        step.between(),
-        step.blocks_share * 100.0
-    );
-    if let Some(note) = waiting(step, table) {
-        let _ = writeln!(text, "            {note}");
-    }
-    text
+/// The position of a layer on an axis.
+fn place(layer: Layer) -> f64 {
+    Layer::ALL.iter().position(|known| *known == layer).map_or(0.0, |at| (at + 1) as f64)
 }
 
-/// Says how much of a longer time is waiting, if CPU time does not explain it.
-fn waiting(step: &LayerStep, table: &LayerTable) -> Option<String> {
-    let cpu = step.client_cpu_us + step.server_cpu_us?;
-    let rest = step.time_us - cpu.max(0.0);
-    // A rest below a tenth of the block's time is within the precision of the rates.
-    let whole = table.layers.iter().find(|figures| figures.layer == step.to)?;
-    let at_a_block = f64::from(table.sessions) * 1e6 / whole.blocks_per_s.value.max(1e-9);
-    (rest > at_a_block / 10.0).then(|| {
-        format!("{} of that is waiting: for storage, or for a CPU that others use", Nanos::from_micros_f64(rest))
-    })
+fn drawn(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
+    let asynchronous = asynchronous(run);
+    let series: Vec<Series> = found
+        .tables
+        .iter()
+        .map(|table| Series {
+            name: format!("{} outstanding", table.sessions),
+            shape: if found.tables.len() == 1 { Shape::Bars } else { Shape::Line },
+            x: table.layers.iter().map(|figures| place(figures.layer)).collect(),
+            y: table.layers.iter().map(|figures| Some(figures.blocks_per_s.value)).collect(),
+            band: table.layers.iter().map(|figures| figures.blocks_per_s.interval).collect(),
+            labels: table.layers.iter().map(|figures| name(figures, &asynchronous)).collect(),
+            ..Series::default()
+        })
+        .collect();
+    over_layers("layers-blocks", "Blocks per second", "blocks/s", Unit::PerSecond, series)
+}
+
+fn cpu(run: &Run, found: &LayersResult) -> Option<super::document::Chart> {
+    let asynchronous = asynchronous(run);
+    let table = found.widest()?.1;
+    let x: Vec<f64> = table.layers.iter().map(|figures| place(figures.layer)).collect();
+    let labels: Vec<String> = table.layers.iter().map(|figures| name(figures, &asynchronous)).collect();
+    let stacked = |name: &str, of: fn(&LayerFigures) -> f64| Series {
+        name: name.into(),
+        shape: Shape::Bars,
+        x: x.clone(),
+        y: table.layers.iter().map(|figures| Some(of(figures))).collect(),
+        labels: labels.clone(),
+        ..Series::default()
+    };
+    // Bars overlap: the sum is behind, a part of it in front.
+    let series = vec![
+        stacked("client and server", |figures| figures.client_cpu_us + figures.server_cpu_us.unwrap_or(0.0)),
+        stacked("of that the client, Rigel", |figures| figures.client_cpu_us),
+    ];
+    let title = format!("CPU time per block, {} outstanding", table.sessions);
+    over_layers("layers-cpu", &title, "CPU time per block", Unit::Microseconds, series)
+}
+
+fn over_layers(id: &str, title: &str, label: &str, unit: Unit, series: Vec<Series>) -> Option<super::document::Chart> {
+    let most = series.iter().flat_map(|series| &series.y).flatten().copied().fold(0.0, f64::max);
+    let figure = |value: f64| if unit == Unit::Microseconds { parts::time(value) } else { parts::count(value) };
+    let described: Vec<String> = series
+        .iter()
+        .map(|series| {
+            let figures: Vec<String> = series.y.iter().flatten().map(|value| figure(*value)).collect();
+            format!("{} {}", series.name, figures.join(", "))
+        })
+        .collect();
+    let last = series.iter().flat_map(|series| &series.x).copied().fold(0.0, f64::max);
+    let lines = Lines {
+        x: Axis {
+            label: "1 raw, 2 a thread each, 3 database without buffer cache, 4 through it, 5 a row a statement".into(),
+            range: Some((0.4, last + 0.6)),
+            ..Axis::default()
+        },
+        y: Axis { label: label.into(), unit, range: Some((0.0, most * 1.05)), ..Axis::default() },
+        series,
+        ..Lines::default()
+    };
+    (most > 0.0)
+        .then(|| parts::chart(id, title, format!("Layer by layer: {}.", described.join("; ")), Plot::Lines(lines)))
+}
+
+fn figures_table(asynchronous: &str, table: &LayerTable) -> super::document::Table {
+    let known =
+        |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"));
+    let share = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::percent);
+    let time = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::time);
+    let rows = table
+        .layers
+        .iter()
+        .map(|figures| {
+            vec![
+                name(figures, asynchronous),
+                parts::count(figures.blocks_per_s.value),
+                parts::share_known(figures.blocks_per_s),
+                share(figures.share_of_first),
+                share(figures.storage_share),
+                time(figures.p50_us),
+                time(figures.p99_us),
+                known(figures.cpu_s_per_million, 1),
+                parts::time(figures.client_cpu_us),
+                time(figures.server_cpu_us),
+                figures.blocks_per_cpu_s.map_or_else(|| "-".into(), parts::count),
+            ]
+        })
+        .collect();
+    let columns = [
+        "layer",
+        "#blocks/s",
+        "#±",
+        "*#of the first",
+        "#from storage",
+        "#p50",
+        "#p99",
+        "*#CPU s per million",
+        "#client",
+        "#server",
+        "#per CPU s",
+    ];
+    parts::rows(&format!("{} outstanding", table.sessions), &columns, rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analyse::{Estimate, Limits};
-    use crate::report::golden;
+    use crate::report::document::Extent;
+    use crate::report::{golden, text};
 
     fn figures(layer: Layer, rate: f64, client: f64, server: Option<f64>) -> LayerFigures {
         let cpu = if layer.is_database() { server.map(|server| server + client) } else { Some(client) };
@@ -214,6 +320,13 @@ mod tests {
         ];
         let pairs = [(0, 1), (1, 2), (2, 3), (1, 3), (3, 4)];
         let steps = pairs.map(|(from, to)| between(&layers[from], &layers[to])).to_vec();
-        golden::check("layers.txt", &one_table(&LayerTable { sessions: 16, layers, steps }, "uring"));
+        let table = LayerTable { sessions: 16, layers, steps };
+        let rows = table.steps.iter().map(|step| step_row(step, &table)).collect();
+        let blocks = vec![
+            Block::Table(figures_table("uring", &table)),
+            Block::Table(parts::rows("Where the rest went", &STEP_COLUMNS, rows)),
+        ];
+        let sections = vec![parts::section("layers", "Layer by layer", "", blocks)];
+        golden::check("layers.txt", &text::render(&Document { sections, ..Document::default() }, Extent::Summary));
     }
 }

@@ -1,28 +1,41 @@
 //! Reports in all formats: text, JSON and CSV, HTML, Orion's own files, fio's job files.
 //!
-//! Input: a journal that was read. Output: text. Pure: it opens nothing and reads no clock.
+//! Input: a journal that was read. Output: text. Each verb has one function that builds a [`Document`], which
+//! [`text`] and [`html`] render. Pure: nothing here opens a file or reads a clock.
 
-use crate::analyse::{PointSummary, RunResult};
-use crate::record::journal::Run;
+use crate::analyse::{Conclusion, PointSummary, RunResult};
+use crate::model::{Moment, Target};
+use crate::record::journal::{Header, Run};
+use document::{Document, Section};
 
 pub mod advice;
-pub mod calibration;
+mod calibrate;
 mod chart;
 pub mod classic;
-pub mod comparison;
+pub mod compare;
 mod csv;
-pub mod curve;
+mod curve;
 pub mod data;
+mod distribution;
+pub mod document;
 pub mod fio;
 #[cfg(test)]
 pub(crate) mod golden;
 pub mod html;
-pub mod imported;
-pub mod layers;
+mod imported;
+mod layers;
+mod matrix;
 pub mod openmetrics;
+pub mod oracle_row;
+mod parts;
+mod points;
+mod setup;
 pub mod soak;
 pub mod sql;
-pub mod table;
+pub mod text;
+mod throughput;
+mod timeline;
+mod unit;
 
 /// The results of a run.
 #[must_use]
@@ -32,21 +45,55 @@ pub fn result(run: &Run) -> RunResult {
     RunResult::of(run, &is_more_planned)
 }
 
-/// The report as text: what was measured, the conclusion, the figures, the findings.
+/// The report of a run.
 #[must_use]
-pub fn text(run: &Run, result: &RunResult, detail: table::Detail) -> String {
+pub fn document(run: &Run, result: &RunResult) -> Document {
     let header = &run.header;
-    let (heading, figures) = match result {
-        RunResult::Matrix(found) => table::parts(run, found),
-        RunResult::Calibration(found) => calibration::parts(run, found),
-        RunResult::Curve(found) => sql::parts(run, found).unwrap_or_else(|| curve::parts(run, found)),
-        RunResult::Layers(found) => layers::parts(run, found),
-        RunResult::Soak(found) => soak::parts(header, found),
-        RunResult::Imported(found) => imported::parts(run, found),
+    let frame = frame(header, result.conclusion(header));
+    let findings = parts::findings(result.all_findings(&header.findings));
+    let mut document = match result {
+        RunResult::Matrix(found) => matrix::document(run, found, findings, frame),
+        RunResult::Calibration(found) => calibrate::document(run, found, findings, frame),
+        RunResult::Curve(found) if found.busiest().is_some() => sql::document(run, found, findings, frame),
+        RunResult::Curve(found) => curve::document(run, found, findings, frame),
+        RunResult::Layers(found) => layers::document(run, found, findings, frame),
+        RunResult::Soak(found) => soak::document(header, found),
+        RunResult::Imported(found) => imported::document(run, found, findings, frame),
     };
-    let findings = table::findings(result.all_findings(&header.findings), detail);
-    let conclusion = table::conclusion(&result.conclusion(header));
-    format!("{heading}\n{conclusion}\n{figures}{findings}{}", table::cut_off(run))
+    document.sections.extend(cut_off(run));
+    document
+}
+
+/// Title, heading and conclusion.
+fn frame(header: &Header, conclusion: Conclusion) -> Document {
+    let verb = header.request().verb();
+    let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
+    let target = &header.facts.name;
+    Document {
+        title: format!("{target}: rigel {verb}, {begun}"),
+        heading: format!("rigel {verb} of {target}, {begun}"),
+        conclusion,
+        ..Document::default()
+    }
+}
+
+/// What was measured and how, in a line: size, workload, engine, and how much was measured.
+fn about(header: &Header, workload: &str, measured: &str) -> String {
+    // The name of a scratch file contains its size.
+    let size = match header.target {
+        Target::Scratch { .. } => String::new(),
+        _ if header.facts.usable.0 == 0 => String::new(),
+        _ => header.facts.usable.to_string(),
+    };
+    let engine = format!("by {}{}", header.engine.name, setup::manner(header));
+    let parts = [size, workload.into(), engine, measured.into(), format!("Rigel {}", header.version)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// Says that the journal's last line was lost, if it was.
+fn cut_off(run: &Run) -> Option<Section> {
+    let lost = "The journal's last line was cut off and is left out: the run was killed while writing it.";
+    run.cut.then(|| parts::section("cut-off", "The end of the journal", "", vec![document::Block::Text(lost.into())]))
 }
 
 /// The report as CSV.

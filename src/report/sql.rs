@@ -1,51 +1,29 @@
-//! The report of database sessions as text, and the line format of SLOB users' spreadsheets.
+//! The report of database sessions, and the line format of SLOB users' spreadsheets.
 
-use super::calibration::NAME_WIDTH;
-use super::curve::{p99, steady, times};
-use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
-use crate::analyse::{ClassSummary, CurveResult, PointSummary, quantity};
-use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Tables};
+use super::curve;
+use super::document::{Block, Document, Headline, Section, Table};
+use super::points::{self, Units};
+use super::{about, distribution, parts, setup, timeline};
+use crate::analyse::sql::{Figure, ServerFigures, SqlSummary, Wait, mib};
+use crate::analyse::{ClassSummary, CurveResult, Naming, PointSummary};
+use crate::model::ServerFacts;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
-/// Maximum number of rows of a timeline; a longer one has several seconds per row.
-const TIMELINE_MAX: usize = 20;
+/// Maximum number of wait events in a point's table.
+const EVENTS_MAX: usize = 8;
 
-/// Maximum width of a histogram's bars.
-const BAR: usize = 40;
-
-/// The heading, and the figures; `None` if the run is not one of sessions.
-pub(super) fn parts(run: &Run, found: &CurveResult) -> Option<(String, String)> {
-    let Request::Sql(request) = run.header.request() else { return None };
-    let terms = request.sql?;
-    let mut text = loads(&found.points);
-    text.push_str(super::calibration::open_ends(&text));
-    if let [point] = &found.points[..] {
-        text.push_str(&details(point));
-    } else {
-        text.push('\n');
-        text.push_str(&super::curve::shape(found));
-        for point in &found.points {
-            if let Some(sql) = &point.sql {
-                let _ = write!(text, "\n{} sessions", point.coordinates.outstanding());
-                text.push_str(&waits(sql));
-            }
-        }
+/// Completes `frame`, which has the heading and the conclusion; returns it unchanged if no point has sessions.
+pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
+    let Some((index, point, sql)) = found.busiest() else { return frame };
+    let workload = curve::workload(run);
+    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| server_line(server) + "; ");
+    Document {
+        about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
+        headlines: headlines(found, index, point, sql),
+        sections: sections(run, found, findings, &workload),
+        ..frame
     }
-    text.push_str(&plan(run));
-    Some((heading(run, &terms, &found.points), text))
-}
-
-fn heading(run: &Run, terms: &SqlTerms, points: &[PointSummary]) -> String {
-    let header = &run.header;
-    let mut text = format!("{}\n", header.facts.name);
-    if let Some(server) = &header.facts.server {
-        let _ = writeln!(text, "{}", server_line(server));
-    }
-    let points = points.len();
-    let of = if points == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{}; {points} point{of}, Rigel {}", work_line(&terms.work), header.version);
-    text
 }
 
 /// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8 KiB: 1 GiB`.
@@ -53,289 +31,248 @@ pub(super) fn server_line(server: &ServerFacts) -> String {
     let how = if server.direct { "direct I/O" } else { "through the page cache" };
     let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
     if let Some(tables) = server.tables {
-        let _ = write!(text, "; {}: {}", tables_line(tables), tables.bytes());
+        let _ = write!(text, "; {tables}: {}", tables.bytes());
     }
     text
 }
 
-/// `2 tables of 131072 rows, one to a block of 8 KiB`.
-pub(super) fn tables_line(tables: Tables) -> String {
-    let number = if tables.schemas == 1 { "1 table".into() } else { format!("{} tables", tables.schemas) };
-    format!("{number} of {} rows, one to a block of {}", tables.scale, Bytes(tables.block.into()))
-}
-
-/// The work of the sessions, in words.
-pub(super) fn work_line(work: &SqlWork) -> String {
-    let percent = |share: f64| format!("{} %", (share * 1e4).round() / 100.0);
-    let way = match work.way {
-        ReadWay::Row => "rows by index",
-        ReadWay::File => "blocks of its files, without the buffer cache",
+fn headlines(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSummary) -> Vec<Headline> {
+    let mut figures = Vec::new();
+    let at = match point.coordinates.rate() {
+        Some(rate) => format!("{} offered per second", parts::count(rate as f64)),
+        _ => format!("{} sessions", sql.sessions),
     };
-    let mut text = format!("reads of {} {way}", work.read_rows);
-    if work.scans != Ratio::ZERO {
-        let _ = write!(text, ", {} of them scans of {} blocks", percent(work.scans.get()), work.tables.scan_blocks);
+    if let Some(class) = point.classes.first() {
+        let name = format!("points.{index}.classes.0.iops");
+        let note = format!("{at}; {:.0} blocks each", sql.visited.per_operation);
+        figures.push(parts::rate(&name, "operations per second", class.rate(), note));
     }
-    if work.updates != Ratio::ZERO {
-        let columns = match work.redo {
-            Redo::Lite => "2 columns",
-            Redo::Heavy => "all columns",
-        };
-        let _ = write!(text, "; {} updates of {} rows, {columns}", percent(work.updates.get()), work.update_rows);
+    let server = sql.server.as_ref();
+    let uncounted = || "counted by the server".to_string();
+    if let Some(physical) = server.and_then(|server| server.physical) {
+        let name = format!("points.{index}.sql.server.physical.per_s");
+        let value = parts::count(physical.per_s);
+        figures.push(parts::headline(
+            &name,
+            "physical reads per second",
+            physical.per_s,
+            value,
+            uncounted(),
+            at.clone(),
+        ));
     }
-    if let Some(spot) = work.hot_spot {
-        let _ = write!(text, "; every {}th in a hot spot of {} rows", spot.every, spot.rows);
+    figures.extend(curve::p99(index, point, "p99 of an operation"));
+    if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
+        let name = format!("points.{index}.sql.server.physical_per_cpu_s");
+        let note = "how much the server's CPU can read".to_string();
+        figures.push(parts::headline(&name, "reads per CPU second", reads, parts::count(reads), uncounted(), note));
+    } else if let Some(rate) = found.sustained.kept_rate {
+        let (name, value) = ("curve.sustained.kept_rate", format!("{}/s", parts::count(rate as f64)));
+        let note = "offered at random times, and served".to_string();
+        figures.push(parts::headline(name, "highest rate met", rate as f64, value, String::new(), note));
     }
-    if let Some(every) = work.hot_schema_every {
-        let _ = write!(text, "; every {every}th in the first table");
-    }
-    if let Some(think) = work.think {
-        let _ = write!(text, "; a pause of {} to {} after every {}th", think.least, think.most, think.every);
-    }
-    text
+    figures
 }
 
-/// One line per point.
-fn loads(points: &[PointSummary]) -> String {
-    let mut text = format!(
-        "{:>8} {:>8} {:<8} {:>8} {:>10} {:>7} {:>7}  {:<20} {:>7} {:>7} {:>6} {:>10}  steady\n",
-        "sessions",
-        "op/s",
-        "",
-        "blocks/s",
-        "physical/s",
-        "mean",
-        "p50",
-        "p99 [95 % interval]",
-        "p99.9",
-        "max",
-        "DB CPU",
-        "phys/CPU s"
+fn sections(run: &Run, found: &CurveResult, findings: Section, workload: &str) -> Vec<Section> {
+    let units = Units::of(Naming::SESSIONS.rate);
+    let mut sections = vec![points::section(run, &found.points, units)];
+    if found.points.len() > 1 {
+        sections.push(curve::drawn(run, found));
+    }
+    sections.extend([findings, database(found)]);
+    sections.extend(
+        timeline::section(run, units).map(
+            |timeline| {
+                if found.points.len() == 1 { parts::in_text(timeline) } else { timeline }
+            },
+        ),
     );
+    let records = run.latest();
+    let chosen = if records.len() == 1 {
+        records.iter().map(|record| (record.coordinates.to_string(), record)).collect()
+    } else {
+        curve::chosen(found, &records)
+    };
+    sections.extend(distribution::section(&chosen));
+    sections.push(setup::section(&run.header, workload));
+    sections
+}
+
+/// The server's figures for each point; and at the busiest point the cost of an operation, latencies and wait events.
+fn database(found: &CurveResult) -> Section {
+    let mut blocks = Vec::new();
+    let several = found.points.len() > 1;
+    if several {
+        blocks.push(Block::Table(loads(&found.points)));
+    }
+    if let Some((_, point, sql)) = found.busiest() {
+        let at = if several { format!(", {}", point.coordinates) } else { String::new() };
+        let tables = [costs(sql, &at), waits(sql, &at)];
+        let tables = tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table);
+        blocks.push(Block::Beside(tables.collect()));
+        blocks.push(Block::Text(sessions(point, sql)));
+        if let Some(class) = point.classes.first() {
+            blocks.push(Block::Table(latencies(class, sql, &at)));
+        }
+        blocks.push(Block::Table(histogram(sql, &at)));
+        if !sql.witnesses.is_empty() {
+            blocks.push(Block::Table(witnesses(sql, &at)));
+        }
+    }
+    let lead = "What the server counted, per operation and per second, compared with what the client, the kernel and \
+                the disk counted.";
+    parts::section("database", "What the database did", lead, blocks)
+}
+
+/// How many sessions worked, and for how long.
+fn sessions(point: &PointSummary, sql: &SqlSummary) -> String {
+    let active = sql.server.as_ref().and_then(|server| server.active);
+    let active = active.map_or_else(String::new, |active| format!("; {active:.1} of them active on average"));
+    format!(
+        "{} sessions, {:.1} s measured after {:.1} s of warm-up{active}.",
+        sql.sessions, point.measured_s, point.warm_up_s
+    )
+}
+
+/// Latencies of an operation and of its parts.
+fn latencies(class: &ClassSummary, sql: &SqlSummary, at: &str) -> Table {
+    let mut rows = Vec::new();
+    if let Some(l) = class.latency {
+        let times = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.max_us].map(parts::time);
+        rows.push(std::iter::once("an operation".to_string()).chain(times).collect());
+        let mean = |name: &str, us: f64| {
+            let mut row = vec![name.to_string(), parts::time(us)];
+            row.resize(7, String::new());
+            row
+        };
+        rows.push(mean("a block within it", sql.block_mean_us));
+        let read = sql.server.as_ref().and_then(|server| server.read_mean_us);
+        rows.extend(read.map(|us| mean("a physical read, as the server times it", us)));
+    }
+    parts::rows(&format!("Latency{at}"), &["", "#mean", "#p50", "#p90", "#p99", "#p99.9", "#max"], rows)
+}
+
+/// The distribution of an operation's latency, in powers of two.
+fn histogram(sql: &SqlSummary, at: &str) -> Table {
+    let all: u64 = sql.histogram_us.iter().map(|(_, count)| count).sum();
+    let row = |(edge, count): &(u64, u64)| {
+        let share = parts::percent(*count as f64 / all.max(1) as f64);
+        vec![parts::time(*edge as f64), parts::count(*count as f64), share]
+    };
+    let rows = sql.histogram_us.iter().map(row).collect();
+    let table = parts::rows(
+        &format!("Latency of an operation, in powers of two{at}"),
+        &["#up to", "#operations", "#share"],
+        rows,
+    );
+    Table { folded: true, ..table }
+}
+
+fn loads(points: &[PointSummary]) -> Table {
+    let known = |value: Option<f64>| value.map_or_else(|| "-".into(), parts::count);
+    let mut rows = Vec::new();
     for point in points {
-        let (Some(class), Some(sql)) = (point.classes.first(), &point.sql) else { continue };
-        let [mean, p50, p999, max] = times(class.latency, |l| [l.mean_us, l.p50_us, l.p999_us, l.max_us]);
+        let Some(sql) = &point.sql else { continue };
         let server = sql.server.as_ref();
-        let physical = server.and_then(|server| server.physical);
-        let cpu = server.and_then(|server| server.cpu_us);
-        let per_cpu = server.and_then(|server| server.physical_per_cpu_s);
-        let sessions = || point.coordinates.outstanding().to_string();
-        let load = point.coordinates.rate().map_or_else(sessions, |rate| format!("{rate}/s"));
-        let line = format!(
-            "{load:>8} {:>8.0} {:<8} {:>8.0} {:>10} {mean:>7} {p50:>7}  {:<20} {p999:>7} {max:>7} {:>6} {:>10}  {}",
-            class.iops,
-            quantity::precision(class.rate()),
-            sql.visited.per_s,
-            known(physical.map(|figure| figure.per_s), 0),
-            p99(class),
-            known(cpu.map(|figure| figure.per_s), 2),
-            known(per_cpu, 0),
-            steady(point, class)
-        );
-        let _ = writeln!(text, "{}", line.trim_end());
+        let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+        let cpu = rate(|server| server.cpu_us);
+        rows.push(vec![
+            point.coordinates.to_string(),
+            parts::count(sql.operations_per_s),
+            parts::count(sql.visited.per_s),
+            known(rate(|server| server.physical)),
+            known(rate(|server| server.written)),
+            known(rate(|server| server.commits)),
+            cpu.map_or_else(|| "-".into(), |cpu| format!("{cpu:.2}")),
+            known(server.and_then(|server| server.physical_per_cpu_s)),
+            sql.waits
+                .first()
+                .map_or_else(|| "-".into(), |wait| format!("{} {}", wait.event, parts::percent(wait.share))),
+        ]);
     }
-    text
+    let columns = [
+        "point",
+        "#op/s",
+        "#blocks/s",
+        "#physical/s",
+        "#written/s",
+        "#commits/s",
+        "#CPUs",
+        "#physical per CPU s",
+        "longest in",
+    ];
+    parts::rows("Each load", &columns, rows)
 }
 
-/// Formats a figure with this number of decimals; a dash if unknown.
-fn known(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| "-".into(), |value| format!("{value:.decimals$}"))
-}
-
-/// All details of one point.
-fn details(point: &PointSummary) -> String {
-    let (Some(class), Some(sql)) = (point.classes.first(), &point.sql) else { return String::new() };
-    let mut text = figures(point, sql);
-    text.push_str(&latencies(class, sql));
-    text.push_str(&waits(sql));
-    text.push_str(&histogram(sql));
-    text.push_str(&timeline(&sql.timeline));
-    text.push_str(&witnesses(&sql.witnesses));
-    text
-}
-
-fn figures(point: &PointSummary, sql: &SqlSummary) -> String {
-    let mut text = format!("\n{:<NAME_WIDTH$} {:>14} {:>14}\n", "", "an operation", "a second");
-    let _ = writeln!(text, "{:<NAME_WIDTH$} {:>14} {:>14.1}", "operations", "", sql.operations_per_s);
-    for (kind, count) in sql.kinds.iter().filter(|_| sql.kinds.len() > 1) {
-        let share = *count as f64 / sql.kinds.values().sum::<u64>().max(1) as f64;
-        let name = format!("  of those {kind}s");
-        let _ = writeln!(text, "{name:<NAME_WIDTH$} {:>13.2}% {:>14.1}", share * 100.0, sql.operations_per_s * share);
-    }
+/// The cost of an operation, and the rates per second.
+fn costs(sql: &SqlSummary, at: &str) -> Table {
+    let mut rows = vec![vec!["operations".into(), String::new(), parts::count(sql.operations_per_s)]];
+    let all = sql.kinds.values().sum::<u64>().max(1) as f64;
+    let of_kind = |(kind, count): (&&'static str, &u64)| {
+        let share = *count as f64 / all;
+        vec![format!("of those {kind}s"), parts::percent(share), parts::count(sql.operations_per_s * share)]
+    };
+    rows.extend(sql.kinds.iter().filter(|_| sql.kinds.len() > 1).map(of_kind));
     let mut count = |name: &str, figure: Option<Figure>| {
         if let Some(figure) = figure {
-            let _ = writeln!(text, "{name:<NAME_WIDTH$} {:>14.2} {:>14.1}", figure.per_operation, figure.per_s);
+            let each = figure.per_operation;
+            let each = if each < 1000.0 { format!("{each:.2}") } else { parts::count(each) };
+            rows.push(vec![name.into(), each, parts::count(figure.per_s)]);
         }
     };
     count("blocks visited", Some(sql.visited));
-    let Some(server) = &sql.server else {
-        return text + "the server told nothing of its counters\n";
-    };
-    count("logical reads", server.logical);
-    count("physical reads", server.physical);
-    count("blocks written", server.written);
-    count("transactions", server.commits);
-    count("log syncs", server.log_syncs);
-    let mut bytes = |name: &str, figure: Option<Figure>| {
-        if let Some(figure) = figure {
-            let (each, second) = (figure.per_operation / 1024.0, mib(figure.per_s));
-            let _ = writeln!(text, "{name:<NAME_WIDTH$} {each:>10.1} KiB {second:>10.2} MiB");
-        }
-    };
-    bytes("log", server.log_bytes);
-    bytes("read from storage", server.storage_read);
-    if let Some(disk) = &sql.disk {
-        let mean = disk.read_mean_us.map_or_else(String::new, |us| format!(", {} each", Nanos::from_micros_f64(us)));
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} {:>14} {:>14.1}   reads{mean}; {:.1} writes; busy {:.0} % of the time",
-            "the disk, all of it",
-            "",
-            disk.reads_per_s,
-            disk.writes_per_s,
-            disk.busy * 100.0
-        );
+    let server = sql.server.as_ref();
+    let of = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of);
+    count("logical reads", of(|server| server.logical));
+    count("physical reads", of(|server| server.physical));
+    count("blocks written", of(|server| server.written));
+    count("transactions", of(|server| server.commits));
+    count("log syncs", of(|server| server.log_syncs));
+    count("bytes of log", of(|server| server.log_bytes));
+    count("bytes read from storage", of(|server| server.storage_read));
+    let row = |name: &str, each: String, second: String| vec![name.to_string(), each, second];
+    if let Some(cpu) = of(|server| server.cpu_us) {
+        rows.push(row("database CPU", parts::time(cpu.per_operation), format!("{:.2} CPUs", cpu.per_s)));
     }
-    if let Some(cpu) = server.cpu_us {
-        let (each, busy) = (Nanos::from_micros_f64(cpu.per_operation), cpu.per_s);
-        let per_cpu = known(server.physical_per_cpu_s, 0);
-        let _ = writeln!(
-            text,
-            "{:<NAME_WIDTH$} {:>14} {busy:>9.2} CPUs   {per_cpu} physical reads a CPU second",
-            "database CPU",
-            each.to_string()
-        );
-    }
-    let client = Nanos::from_micros_f64(sql.client_cpu_us);
     let busy = sql.client_cpu_us * sql.operations_per_s / 1e6;
-    let _ = writeln!(text, "{:<NAME_WIDTH$} {:>14} {busy:>9.2} CPUs", "client CPU", client.to_string());
-    let _ = writeln!(
-        text,
-        "\n{} sessions, {:.1} s measured after {:.1} s of warming up{}",
-        sql.sessions,
-        point.measured_s,
-        point.warm_up_s,
-        server.active.map_or_else(String::new, |active| format!("; {active:.1} of them at work at once"))
-    );
-    text
+    rows.push(row("client CPU", parts::time(sql.client_cpu_us), format!("{busy:.2} CPUs")));
+    if let Some(reads) = server.and_then(|server| server.physical_per_cpu_s) {
+        rows.push(row("physical reads per CPU second of the database", String::new(), parts::count(reads)));
+    }
+    if let Some(disk) = &sql.disk {
+        let each = disk.read_mean_us.map_or_else(String::new, parts::time);
+        let reads = parts::count(disk.reads_per_s);
+        rows.push(row("reads of the disk, of all processes", each, reads));
+        rows.push(row("writes of the disk, of all processes", String::new(), parts::count(disk.writes_per_s)));
+        rows.push(row("the busiest disk was busy", parts::percent(disk.busy), String::new()));
+    }
+    parts::rows(&format!("Figures of the database{at}"), &["", "#per operation", "#per second"], rows)
 }
 
-fn latencies(class: &ClassSummary, sql: &SqlSummary) -> String {
-    let Some(latency) = class.latency else { return String::new() };
-    let mut text = format!(
-        "\n{:<NAME_WIDTH$} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-        "latency", "mean", "p50", "p90", "p99", "p99.9", "max"
-    );
-    let row = [latency.mean_us, latency.p50_us, latency.p90_us, latency.p99_us, latency.p999_us, latency.max_us];
-    let row = row.map(|us| format!("{:>8}", Nanos::from_micros_f64(us).to_string()));
-    let _ = writeln!(text, "{:<NAME_WIDTH$} {}", "an operation", row.join(" "));
-    let block = Nanos::from_micros_f64(sql.block_mean_us).to_string();
-    let _ = writeln!(text, "{:<NAME_WIDTH$} {block:>8}", "a block within it");
-    if let Some(read) = sql.server.as_ref().and_then(|server| server.read_mean_us) {
-        let read = Nanos::from_micros_f64(read).to_string();
-        let _ = writeln!(text, "{:<NAME_WIDTH$} {read:>8}  as the server times it", "a physical read");
-    }
-    text
+fn waits(sql: &SqlSummary, at: &str) -> Table {
+    let row = |wait: &Wait| vec![wait.event.clone(), parts::percent(wait.share), format!("{:.2}", wait.sessions)];
+    let rows = sql.waits.iter().take(EVENTS_MAX).map(row).collect();
+    parts::rows(&format!("Where the sessions spent their time{at}"), &["event", "#share", "#sessions"], rows)
 }
 
-fn waits(sql: &SqlSummary) -> String {
-    if sql.waits.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{:<28} {:>8} {:>9}\n", "the sessions' time", "share", "sessions");
-    for wait in sql.waits.iter().take(8) {
-        let _ = writeln!(text, "{:<28} {:>6.1} % {:>9.2}", wait.event, wait.share * 100.0, wait.sessions);
-    }
-    text
-}
-
-fn histogram(sql: &SqlSummary) -> String {
-    let most = sql.histogram_us.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    if most == 0 {
-        return String::new();
-    }
-    let mut text = "\nlatency of an operation, in powers of two\n".to_string();
-    for (edge, count) in &sql.histogram_us {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few columns")]
-        let width = ((*count as f64 / most as f64) * BAR as f64).ceil() as usize;
-        let edge = Nanos(edge * 1000).to_string();
-        let _ = writeln!(text, "  up to {edge:>8} {count:>10} {}", "#".repeat(width));
-    }
-    text
-}
-
-/// The measurement in steps: reads, CPU, and wait events.
-fn timeline(moments: &[Moment]) -> String {
-    if moments.len() < 2 {
-        return String::new();
-    }
-    let mut text = format!("\n{:>6} {:>10} {:>9} {:>7}  sessions in\n", "at", "physical/s", "storage/s", "DB CPU");
-    let step = moments.len().div_ceil(TIMELINE_MAX);
-    for part in moments.chunks(step) {
-        let mean = |of: fn(&Moment) -> Option<f64>| {
-            let values: Vec<f64> = part.iter().filter_map(of).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        let mut events: Vec<(&str, f64)> = Vec::new();
-        for (event, sessions) in part.iter().flat_map(|moment| &moment.waits) {
-            match events.iter_mut().find(|(known, _)| *known == event) {
-                Some((_, sum)) => *sum += sessions / part.len() as f64,
-                None => events.push((event, sessions / part.len() as f64)),
-            }
-        }
-        events.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let events: Vec<String> =
-            events.iter().take(3).map(|(event, sessions)| format!("{event} {sessions:.1}")).collect();
-        let at = part.last().map_or(0.0, |moment| moment.at_s);
-        let _ = writeln!(
-            text,
-            "{at:>5.0}s {:>10} {:>9} {:>7}  {}",
-            known(mean(|moment| moment.physical_per_s), 0),
-            mean(|moment| moment.storage_read_per_s)
-                .map_or_else(|| "-".into(), |bytes| format!("{:.1} MiB", mib(bytes))),
-            known(mean(|moment| moment.cpu), 2),
-            events.join(", ")
-        );
-    }
-    text
-}
-
-/// The counts of the same blocks by different parties.
-fn witnesses(witnesses: &[Witnessed]) -> String {
-    if witnesses.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nwho counted what, warm-up included\n".to_string();
-    for witness in witnesses {
+fn witnesses(sql: &SqlSummary, at: &str) -> Table {
+    let rows = sql.witnesses.iter().map(|witness| {
         let verdict = match (witness.may_differ, witness.agrees()) {
-            (_, true) => ", which agrees".to_string(),
-            (None, false) => ", which does NOT agree".to_string(),
-            (Some(why), false) => format!("\n    the two may differ: {why}"),
+            (_, true) => "agrees".to_string(),
+            (None, false) => "does not agree".to_string(),
+            (Some(why), false) => format!("may differ: {why}"),
         };
-        let _ = writeln!(
-            text,
-            "  {:<34} {} {}, {} {}: {:.2} %{verdict}",
-            witness.what,
-            witness.first.0,
-            witness.first.1,
-            witness.second.0,
-            witness.second.1,
-            witness.ratio() * 100.0
-        );
-    }
-    text
-}
-
-/// How the server executes the read, from its `EXPLAIN`.
-fn plan(run: &Run) -> String {
-    let lines = run.header.facts.server.as_ref().map_or(&[][..], |server| &server.plan);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut text = "\nhow the server reads, in its own words\n".to_string();
-    lines.iter().for_each(|line| {
-        let _ = writeln!(text, "  {line}");
+        vec![
+            witness.what.to_string(),
+            format!("{} {}", witness.first.0, parts::count(witness.first.1 as f64)),
+            format!("{} {}", witness.second.0, parts::count(witness.second.1 as f64)),
+            format!("{:.2} %", witness.ratio() * 100.0),
+            verdict,
+        ]
     });
-    text
+    let columns = ["counted, warm-up included", "first", "second", "#second of first", ""];
+    parts::rows(&format!("Independent counts of the same blocks{at}"), &columns, rows.collect())
 }
 
 /// Header of the columns that [`awr_lines`] fills.
@@ -391,12 +328,4 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
         let _ = writeln!(text, "{}|", fields.join("|"));
     }
     text
-}
-
-/// The server's figures for each point of a curve; empty for raw I/O.
-pub(super) fn beside_curve(points: &[PointSummary]) -> String {
-    if points.iter().all(|point| point.sql.is_none()) {
-        return String::new();
-    }
-    format!("\n{}\n", loads(points).trim_end())
 }

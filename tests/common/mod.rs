@@ -289,3 +289,9 @@ pub(crate) fn in_time<T>(what: &str, attempt: impl FnMut(u32) -> Option<T>) -> T
 pub(crate) fn golden(name: &str, text: &str) {
     golden::check(name, text);
 }
+
+/// Whether every line has at most 120 columns. Findings have one line each, however long.
+pub(crate) fn fits_a_terminal(text: &str) -> bool {
+    let is_finding = |line: &str| ["note: ", "warning: ", "  hint: "].iter().any(|start| line.starts_with(start));
+    text.lines().all(|line| line.chars().count() <= 120 || is_finding(line))
+}

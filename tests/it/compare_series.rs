@@ -7,13 +7,14 @@
 
 use crate::common;
 use rigel::analyse::{
-    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, compare, predictability, round,
+    Comparison, PredictabilityTerms, ROUNDS_MIN, Round, RoundEnd, SoakResult, Subject, compare, predictability, round,
 };
 use rigel::drive::Terms;
 use rigel::engine::sim::Sim;
 use rigel::model::{Bytes, Load, Mix, Moment, Nanos, Pattern, Ratio, Request, SimSpec, SoakRequest};
 use rigel::record::journal::Header;
-use rigel::report::comparison;
+use rigel::report::document::Extent;
+use rigel::report::{compare as comparison, text};
 use rigel::workload::rng::Rng;
 use std::sync::atomic::AtomicBool;
 
@@ -110,10 +111,14 @@ fn invented(seed: u64, n: usize, rho: f64, faster: f64) -> Soak {
     soak(spec("4,1ms"), &SoakRequest { objectives: Vec::new(), ..request() }, (0..n).map(one).collect())
 }
 
+fn shown(found: &Comparison) -> String {
+    text::render(&comparison::document(&[], found), Extent::Summary)
+}
+
 /// Compares the first soak with the others; checks whether they are slower by 5 %.
 fn against(soaks: &[(&str, &Soak)]) -> Comparison {
     let subjects: Vec<_> =
-        soaks.iter().map(|(name, (header, result))| comparison::soak_subject(name, header, result, true)).collect();
+        soaks.iter().map(|(name, (header, result))| Subject::of_soak(name, header, result, true)).collect();
     compare(&subjects, Ratio::from_percent(5.0))
 }
 
@@ -209,15 +214,15 @@ fn a_device_that_is_slower_by_a_tenth_is_found() {
 #[test]
 fn it_reads_as_it_should() {
     let (before, after) = (measured("4,1ms", 1, 48), measured("4,1200us", 2, 48));
-    common::golden("compare/soaks.txt", &comparison::text(&against(&[("monday", &before), ("tuesday", &after)])));
+    common::golden("compare/soaks.txt", &shown(&against(&[("monday", &before), ("tuesday", &after)])));
     // One soak that ended early, and one with broken rounds.
     let (mut short, mut broken) = (measured("4,1ms", 3, 12), measured("4,1ms", 4, 48));
     short.1.found.rounds.ahead = 36;
     broken.1.rounds.iter_mut().step_by(8).for_each(|round| round.end = RoundEnd::Broken("gone".into()));
     let broken = soak(spec("4,1ms"), &request(), broken.1.rounds);
     let all = against(&[("monday", &before), ("wednesday", &short), ("thursday", &broken)]);
-    let text = comparison::text(&all);
-    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    let text = shown(&all);
+    assert!(common::fits_a_terminal(&text), "{text}");
     common::golden("compare/soaks_three.txt", &text);
     let json: serde_json::Value = serde_json::from_str(&comparison::json(&all)).unwrap();
     assert_eq!((&json["rounds"]["1"], &json["incomplete"]), (&12.into(), &serde_json::json!([1, 2])));

@@ -3,7 +3,7 @@
 
 use crate::common::{Place, rigel};
 use rigel::record::journal::Run;
-use rigel::report::html::page::{Block, Chart, Lines, Page, Plot};
+use rigel::report::document::{Block, Chart, Document, Lines, Plot};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -81,17 +81,17 @@ fn same_findings(place: &Place, run: &str, document: &Value) {
     assert!(!sentence.is_empty() && text.contains(&words(sentence)), "{run}: the text has no '{sentence}':\n{text}");
 }
 
-fn of(run: &Run) -> Page {
-    rigel::report::html::of(run, &rigel::report::result(run))
+fn of(run: &Run) -> Document {
+    rigel::report::document(run, &rigel::report::result(run))
 }
 
 /// The contents of the page of a run.
-fn built(place: &Place, run: &str) -> Page {
+fn built(place: &Place, run: &str) -> Document {
     of(&rigel::record::journal::read(&place.0.join(run)).unwrap())
 }
 
 /// Checks every page: unique names, rows as wide as their head, series that can be drawn.
-fn well_formed(page: &Page) {
+fn well_formed(page: &Document) {
     let mut names: Vec<&str> = Vec::new();
     let mut blocks: Vec<&Block> = Vec::new();
     for section in &page.sections {
@@ -204,7 +204,7 @@ fn the_figures_of_an_imported_page_are_those_of_its_json_report() {
     done(&place, &format!("import {root}/tests/imports/iostat_iso.txt --out iostat"));
     let page = built(&place, "iostat");
     well_formed(&page);
-    assert!(page.figures.is_empty() && page.sections.iter().any(|section| section.id == "timeline"));
+    assert!(page.headlines.is_empty() && page.sections.iter().any(|section| section.id == "timeline"));
 }
 
 #[test]
@@ -265,6 +265,6 @@ fn the_oldest_journals_have_their_page() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/journals/{name}.jsonl"));
         let page = of(&rigel::record::journal::read(&path).unwrap());
         well_formed(&page);
-        assert!(page.title.contains("rigel orion") && page.figures.len() >= 2, "{name}: {:?}", page.figures);
+        assert!(page.title.contains("rigel orion") && page.headlines.len() >= 2, "{name}: {:?}", page.headlines);
     }
 }

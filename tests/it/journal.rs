@@ -7,6 +7,8 @@ use crate::common::{self, Place, Scratch, entries, in_time, rigel, scratch_file,
 use proptest::prelude::*;
 use rigel::model::Coordinates;
 use rigel::record::journal::{self, FORMAT, Journal, Run};
+use rigel::report::document::Extent;
+use rigel::report::text;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -132,7 +134,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(run) = read(&place, &bytes) {
-            let _ = rigel::report::text(&run, &rigel::report::result(&run), rigel::report::table::Detail::Verbose);
+            let _ = text::render(&rigel::report::document(&run, &rigel::report::result(&run)), Extent::Full);
             let _ = rigel::report::data::csv(rigel::report::result(&run).points());
             let _ = rigel::report::data::json(&run, &rigel::report::result(&run));
         }

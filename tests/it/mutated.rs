@@ -5,8 +5,8 @@ use crate::common::{Place, entries, rigel};
 use rigel::analyse::{Product, RunResult, compare};
 use rigel::engine;
 use rigel::record::journal::{self, Run};
-use rigel::report::table::Detail;
-use rigel::report::{self, advice, calibration, comparison, data, fio, html};
+use rigel::report::document::Extent;
+use rigel::report::{self, advice, compare as comparison, data, fio, html, oracle_row, text};
 use rigel::workload::rng::Rng;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,11 +18,11 @@ const MUTATIONS: u64 = 20;
 fn report_of(run: &Run, sound: &Run) {
     let result = report::result(run);
     let _ = (data::json(run, &result), data::csv(result.points()));
-    let _ = html::render(&html::of(run, &result));
-    let _ = (report::text(run, &result, Detail::Verbose), report::text(run, &result, Detail::Usual));
+    let _ = html::render(&report::document(run, &result));
+    let _ = [Extent::Full, Extent::Summary].map(|extent| text::render(&report::document(run, &result), extent));
     let _ = report::csv(&result);
     if let RunResult::Calibration(found) = &result {
-        let _ = calibration::oracle_row(run, found);
+        let _ = oracle_row::oracle_row(run, found);
         let _ = (advice::text(run, found, &Product::ALL), advice::json(run, found, &Product::ALL));
     }
     for point in run.header.points.iter().take(4) {
@@ -30,9 +30,10 @@ fn report_of(run: &Run, sound: &Run) {
     }
     let subjects = [comparison::subject("sound", sound), comparison::subject("mutated", run)];
     let found = compare(&subjects, None);
-    let _ = (comparison::text(&found), comparison::json(&found));
+    let _ = comparison::json(&found);
     let runs: Vec<_> = [sound, run].into_iter().zip(&subjects).collect();
-    let _ = html::render(&html::compared(&runs, &found));
+    let document = comparison::document(&runs, &found);
+    let _ = (html::render(&document), text::render(&document, Extent::Full));
 }
 
 /// Descends randomly into a document, and replaces the value where it stops.

@@ -466,7 +466,7 @@ fn a_password_that_others_can_read_is_not_used() {
 
 #[test]
 fn a_page_lets_a_browser_run_what_is_its_own_and_nothing_else() {
-    let page = rigel::report::html::render(&rigel::report::html::page::Page::default());
+    let page = rigel::report::html::render(&rigel::report::document::Document::default());
     let policy = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").expect("a policy").1;
     let policy = policy.split_once('"').unwrap().0;
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("script-src 'unsafe"), "{policy}");

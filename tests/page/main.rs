@@ -9,7 +9,7 @@ mod sample;
 
 use browser::{Browser, PHONE};
 use common::test;
-use rigel::report::html::page::{Block, Page, Plot};
+use rigel::report::document::{Block, Document, Plot};
 use rigel::report::html::render;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ const MADE: &str = r"(() => {
 })()";
 
 /// Every drawing of a page, by the id of its figure.
-fn plots(page: &Page) -> Vec<(String, &Plot)> {
+fn plots(page: &Document) -> Vec<(String, &Plot)> {
     fn of<'a>(blocks: &'a [Block], found: &mut Vec<(String, &'a Plot)>) {
         for block in blocks {
             match block {
@@ -76,14 +76,14 @@ fn a_browser_draws_every_chart_and_finds_nothing_wrong() {
                 found["headings"].as_array().unwrap().iter().map(|one| one.as_i64().unwrap()).collect();
             assert_eq!(levels[0], 1);
             assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1 && pair[1] > 1), "{levels:?}");
-            let exact: Vec<_> = page.figures.iter().map(|one| serde_json::json!([one.name, one.exact])).collect();
+            let exact: Vec<_> = page.headlines.iter().map(|one| serde_json::json!([one.name, one.exact])).collect();
             assert_eq!(found["headlines"], Value::from(exact));
         }
         Ok(())
     });
 }
 
-fn check_figures(page: &Page, figures: &[Value]) {
+fn check_figures(page: &Document, figures: &[Value]) {
     let plots = plots(page);
     assert_eq!(figures.len(), plots.len());
     for ((id, plot), found) in plots.iter().zip(figures) {
@@ -126,6 +126,6 @@ fn a_page_is_small_loads_nothing_and_shows_names_as_text() {
 
 #[test]
 fn a_page_of_nothing_is_a_page() {
-    let html = render(&Page::default());
+    let html = render(&Document::default());
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
 }

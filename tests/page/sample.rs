@@ -2,9 +2,9 @@
 
 use rigel::analyse::Limits;
 use rigel::model::{Finding, FindingName, Severity};
-use rigel::report::html::page::{
-    Axis, Block, Chart, Column, Conclusion, Headline, Heat, Lines, Mark, Page, Plot, Section, Series, Shape, Status,
-    Table, Unit,
+use rigel::report::document::{
+    Axis, Block, Chart, Column, Conclusion, Document, Extent, Headline, Heat, Lines, Mark, Plot, Section, Series,
+    Shape, Status, Table, Unit,
 };
 
 /// A name that would end a script, an attribute or a tag if it were interpreted as HTML.
@@ -12,8 +12,8 @@ pub(crate) const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"double\" 'single' & <!-- \u{2028}";
 
 /// The sample page.
-pub(crate) fn page() -> Page {
-    Page {
+pub(crate) fn page() -> Document {
+    Document {
         title: format!("Rigel: {HOSTILE}"),
         heading: "calibrate /dev/nvme1n1, 21 November 2026, 14:05 to 14:21".into(),
         conclusion: Conclusion {
@@ -23,7 +23,8 @@ pub(crate) fn page() -> Page {
                        not more: a cap at 80,000 IOPS holds it, not the device."
                     .into(),
         },
-        figures: headlines(),
+        about: "A page with everything in it".into(),
+        headlines: headlines(),
         sections: vec![
             findings(),
             latency_throughput(),
@@ -319,8 +320,8 @@ fn soak() -> Section {
 fn tables() -> Section {
     // As wide as real tables, which must fit on paper.
     let quantiles = ["mean (95 %)", "p50 (95 %)", "p90 (95 %)", "p99 (95 %)", "p99.9 (95 %)"];
-    let number = |name: &str| Column { name: name.into(), is_number: true };
-    let point = Column { name: "point".into(), is_number: false };
+    let number = |name: &str| Column { name: name.into(), is_number: true, extent: Extent::Summary };
+    let point = Column { name: "point".into(), is_number: false, extent: Extent::Summary };
     let columns: Vec<Column> =
         std::iter::once(point).chain([number("IOPS")]).chain(quantiles.map(number)).chain([number("max")]).collect();
     let rows = (1..=12).map(|depth| {
@@ -369,7 +370,7 @@ fn hostile() -> Section {
     };
     let table = Table {
         caption: name(),
-        columns: vec![Column { name: name(), is_number: false }],
+        columns: vec![Column { name: name(), is_number: false, extent: Extent::Summary }],
         rows: vec![vec![name()]],
         folded: false,
     };
@@ -393,11 +394,17 @@ fn hostile() -> Section {
 }
 
 fn section(id: &str, title: &str, lead: &str, blocks: Vec<Block>) -> Section {
-    Section { id: id.into(), title: title.into(), lead: lead.into(), blocks }
+    Section { id: id.into(), title: title.into(), lead: lead.into(), blocks, extent: Extent::Summary }
 }
 
 fn chart(id: &str, title: &str, description: &str, plot: Plot) -> Block {
-    Block::Chart(Box::new(Chart { id: id.into(), title: title.into(), description: description.into(), plot }))
+    Block::Chart(Box::new(Chart {
+        id: id.into(),
+        title: title.into(),
+        description: description.into(),
+        plot,
+        extent: Extent::Full,
+    }))
 }
 
 fn axis(label: &str, unit: Unit, log: bool) -> Axis {

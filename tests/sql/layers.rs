@@ -55,7 +55,7 @@ fn every_layer_reads_its_blocks(name: &str, bin: &Path, arguments: &str, layers:
     // The same from the journal, as text.
     let again = rigel(&place, "report run").output().unwrap();
     let again = String::from_utf8(again.stdout).unwrap();
-    assert!(again.contains("where the rest went") && again.contains("4  database, through buffer cache"), "{again}");
+    assert!(again.contains("Where the rest went") && again.contains("4 database, through buffer cache"), "{again}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Input: the results of a run. Output: a [`Conclusion`], which text, JSON and page show alike.
 
 mod calibration;
+mod comparison;
 mod curve;
 mod imported;
 mod layers;

@@ -43,7 +43,7 @@ const SCALES = {
   share: [[0.01, ' %']],
 };
 const scalesOf = (unit) => SCALES[unit] || SCALES.number;
-const SUFFIX = { per_second: '/s', mb_per_second: ' MB/s' };
+const SUFFIX = { per_second: '/s', mb_per_second: ' MB/s', mib_per_second: ' MiB/s' };
 
 const trimmed = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 const significant = (value, digits) => {

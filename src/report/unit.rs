@@ -1,22 +1,25 @@
-//! Formats figures for people. `base.js` formats them in the same way.
+//! Formats values of charts. The page's script, `base.js`, formats them in the same way.
 
-use crate::report::html::page::Unit;
+use crate::analyse::quantity;
+use crate::report::document::Unit;
 
 /// A value with its unit, for a table or a sentence: `79,941/s`, `450 µs`, `12.5 %`, `p99.9`.
-pub(super) fn text(unit: Unit, value: f64) -> String {
+pub(in crate::report) fn text(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Number => plain(value),
         Unit::PerSecond => format!("{}/s", plain(value)),
         Unit::MbPerSecond => format!("{} MB/s", plain(value)),
+        Unit::MibPerSecond => format!("{} MiB/s", plain(value)),
         Unit::Seconds => duration(value),
+        Unit::Microseconds => quantity::time(value),
         _ => short(unit, value),
     }
 }
 
 /// A value in few characters, for a cell or an axis: `79.9k`, `450 µs`.
-pub(super) fn short(unit: Unit, value: f64) -> String {
+pub(in crate::report) fn short(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Number | Unit::PerSecond | Unit::MbPerSecond => match value.abs() {
+        Unit::Number | Unit::PerSecond | Unit::MbPerSecond | Unit::MibPerSecond => match value.abs() {
             size if size >= 999.5e6 => format!("{}G", significant(value / 1e9, 3)),
             size if size >= 999.5e3 => format!("{}M", significant(value / 1e6, 3)),
             size if size >= 9999.5 => format!("{}k", significant(value / 1e3, 3)),
@@ -52,7 +55,7 @@ fn plain(value: f64) -> String {
 }
 
 /// This number of significant digits, without trailing zeros.
-pub(super) fn significant(value: f64, digits: i32) -> String {
+pub(in crate::report) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { value.to_string() };
     }
@@ -104,8 +107,8 @@ mod tests {
             (Unit::Number, -1234.0, "-1,234", "-1,234"),
             (Unit::MbPerSecond, 612.6, "612.6 MB/s", "613"),
             (Unit::Microseconds, 87.26, "87.3 µs", "87.3 µs"),
-            (Unit::Microseconds, 4500.0, "4.5 ms", "4.5 ms"),
-            (Unit::Microseconds, 2.0e6, "2 s", "2 s"),
+            (Unit::Microseconds, 4500.0, "4.50 ms", "4.5 ms"),
+            (Unit::Microseconds, 2.0e6, "2.00 s", "2 s"),
             (Unit::Share, 0.125, "12.5 %", "12.5 %"),
             (Unit::Nines, std::f64::consts::LOG10_2, "p50", "p50"),
             (Unit::Nines, 3.0, "p99.9", "p99.9"),

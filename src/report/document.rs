@@ -1,22 +1,36 @@
-//! The parts of a page: a conclusion, figures, and sections with charts, tables and findings. Plain data; the renderer
-//! decides how it looks, so all pages look alike.
+//! The parts of a report: a heading, a conclusion, headline figures, and sections with charts, tables, findings and
+//! text. Plain data: each verb has one function that builds it, and each format has one renderer ([`super::text`],
+//! [`super::html`]) for all verbs.
 
-use crate::analyse::Limits;
 pub use crate::analyse::{Conclusion, Status};
+use crate::analyse::{Limits, median};
 use crate::model::Finding;
 use serde::Serialize;
 
-/// A page.
+/// How much of a document a format shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extent {
+    /// What fits on a screen of text: the figures that answer the question.
+    #[default]
+    Summary,
+    /// Everything: a page, and text with `--verbose`.
+    Full,
+}
+
+/// The report of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Page {
+pub struct Document {
     /// Title of the browser's tab.
     pub title: String,
     /// Heading above the conclusion: verb, target, date.
     pub heading: String,
+    /// What was measured, in a few words: workload, engine, number of points.
+    pub about: String,
     /// The conclusion and its rating.
     pub conclusion: Conclusion,
     /// About four headline figures.
-    pub figures: Vec<Headline>,
+    pub headlines: Vec<Headline>,
     /// The sections below, in this order.
     pub sections: Vec<Section>,
 }
@@ -38,10 +52,10 @@ pub struct Headline {
     pub exact: f64,
 }
 
-/// A part of a page with a heading.
+/// A part of a document with a heading.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Section {
-    /// Link target: `latency-throughput`. Unique in the page.
+    /// Link target: `latency-throughput`. Unique in the document.
     pub id: String,
     /// The heading.
     pub title: String,
@@ -49,6 +63,8 @@ pub struct Section {
     pub lead: String,
     /// Its content.
     pub blocks: Vec<Block>,
+    /// The extent from which on it is shown.
+    pub extent: Extent,
 }
 
 /// A piece of a section.
@@ -89,12 +105,14 @@ pub struct Column {
     pub name: String,
     /// True if the cells are numbers, which are right-aligned.
     pub is_number: bool,
+    /// The extent from which on it is shown: text has few columns.
+    pub extent: Extent,
 }
 
 /// A chart. All its data can also be read as a table, which is generated from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
-    /// Identifier, unique in the page.
+    /// Identifier, unique in the document.
     pub id: String,
     /// Its heading.
     pub title: String,
@@ -102,6 +120,8 @@ pub struct Chart {
     pub description: String,
     /// The plot.
     pub plot: Plot,
+    /// The extent from which on it is shown.
+    pub extent: Extent,
 }
 
 /// The kinds of plot.
@@ -158,6 +178,8 @@ pub enum Unit {
     PerSecond,
     /// Megabytes (10^6) per second.
     MbPerSecond,
+    /// Mebibytes (2^20) per second, as Orion reports them.
+    MibPerSecond,
     /// Microseconds, written as µs, ms or s.
     Microseconds,
     /// A fraction of 1, written in percent.
@@ -182,7 +204,7 @@ pub struct Series {
     pub faint: bool,
     /// True if it uses the axis on the right.
     pub at_right: bool,
-    /// Index of one of the page's eight colours; `None` for the next colour.
+    /// Index of one of eight colours; `None` for the next colour.
     pub colour: Option<u8>,
     /// Horizontal positions, ascending.
     pub x: Vec<f64>,
@@ -192,6 +214,34 @@ pub struct Series {
     pub band: Vec<Option<Limits>>,
     /// The tooltip of each value; empty for the figures alone.
     pub labels: Vec<String>,
+    /// How values that share a place are combined.
+    pub merge: Merge,
+}
+
+/// How values are combined if there are too many to show each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Merge {
+    /// Their median.
+    #[default]
+    Median,
+    /// Their minimum.
+    Least,
+    /// Their maximum.
+    Greatest,
+}
+
+impl Merge {
+    /// Combines finite values; `None` if there are none.
+    #[must_use]
+    pub fn of(self, values: &[f64]) -> Option<f64> {
+        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        match self {
+            Self::Median => median(&finite),
+            Self::Least => finite.into_iter().reduce(f64::min),
+            Self::Greatest => finite.into_iter().reduce(f64::max),
+        }
+    }
 }
 
 /// How a series is drawn.

@@ -1,7 +1,8 @@
 //! A heat map: its colours, and the table of coloured cells that is used for small heat maps.
 
-use super::{escape, unit};
-use crate::report::html::page::{Heat, Unit};
+use super::escape;
+use crate::report::document::{Heat, Unit};
+use crate::report::unit;
 use std::fmt::Write;
 
 /// Points of a scale from dark blue to yellow with evenly increasing lightness, so that it can be read in grey and by

@@ -1,8 +1,8 @@
 //! Contents of a chart, twice: as data for the script that draws it, and as a table for readers who cannot see it.
 
-use super::unit;
 use crate::analyse::Limits;
-use crate::report::html::page::{Axis, Column, Heat, Lines, Mark, Plot, Series, Table, Unit};
+use crate::report::document::{Axis, Column, Heat, Lines, Mark, Plot, Series, Table, Unit};
+use crate::report::unit;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -156,6 +156,10 @@ fn vertical<'a>(lines: &'a Lines, series: &Series) -> &'a Axis {
     lines.right.as_ref().filter(|_| series.at_right).unwrap_or(&lines.y)
 }
 
+fn number_column(name: String) -> Column {
+    Column { name, is_number: true, ..Column::default() }
+}
+
 fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
     let of_all = || panels.iter().flat_map(|lines| lines.series.iter().map(move |series| (lines, series)));
     let mut xs: Vec<f64> = of_all().flat_map(|(_, series)| series.x.iter().copied()).collect();
@@ -170,9 +174,9 @@ fn table_of_panels(title: &str, panels: &[Lines]) -> (Table, Option<String>) {
         } else {
             format!("{}: {}", series.name, of.label)
         };
-        Column { name, is_number: true }
+        number_column(name)
     };
-    let columns = std::iter::once(Column { name: x.label.clone(), is_number: true }).chain(of_all().map(head));
+    let columns = std::iter::once(number_column(x.label.clone())).chain(of_all().map(head));
     let row = |at: f64| {
         let cells = of_all().map(|(lines, series)| cell(vertical(lines, series).unit, series, at));
         std::iter::once(unit::text(x.unit, at)).chain(cells).collect()
@@ -203,8 +207,8 @@ fn cell(unit: Unit, series: &Series, at: f64) -> String {
 
 fn table_of_field(title: &str, heat: &Heat) -> (Table, Option<String>) {
     let step = heat.columns.len().div_ceil(COLUMNS_MAX).max(1);
-    let corner = Column { name: format!("{} / {}", heat.y_label, heat.x_label), is_number: false };
-    let heads = heat.columns.iter().step_by(step).map(|name| Column { name: name.clone(), is_number: true });
+    let corner = Column { name: format!("{} / {}", heat.y_label, heat.x_label), ..Column::default() };
+    let heads = heat.columns.iter().step_by(step).map(|name| number_column(name.clone()));
     let text = |value: &Option<f64>| value.map_or(String::new(), |value| unit::text(heat.unit, value));
     // The topmost row of the drawing first.
     let rows = heat
@@ -267,7 +271,7 @@ mod tests {
             labels: vec!["at depth 4".into(), String::new()],
             ..Series::default()
         };
-        assert_eq!(cell(Unit::Microseconds, &series, 1.0), "100 µs (90 µs to 1.1 ms), at depth 4");
+        assert_eq!(cell(Unit::Microseconds, &series, 1.0), "100 µs (90.0 µs to 1.10 ms), at depth 4");
         assert_eq!(cell(Unit::Microseconds, &series, 2.0), "");
         assert_eq!(cell(Unit::Microseconds, &series, 1.5), "");
     }

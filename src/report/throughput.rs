@@ -1,7 +1,8 @@
 //! Charts of latency against throughput, and of throughput against depth.
 
-use super::page::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
-use super::words;
+use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
+use super::parts;
+use super::points::ByteRate;
 use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
 use crate::model::{Bound, Coordinates};
 
@@ -37,7 +38,7 @@ pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &st
     if groups.len() < 2 {
         let (mut group, marks) = groups.into_iter().next()?;
         group.name = "";
-        return beside([latency_chart(&[group], marks, unit_name)]);
+        return parts::beside([latency_chart(&[group], marks, unit_name)]);
     }
     let mut charts: Vec<Chart> = Vec::new();
     for (at, (group, marks)) in groups.into_iter().enumerate() {
@@ -50,7 +51,7 @@ pub(super) fn latency_charts(groups: Vec<(Group<'_>, Vec<Mark>)>, unit_name: &st
         charts.push(chart);
     }
     align(&mut charts);
-    beside(charts.into_iter().map(Some))
+    parts::beside(charts.into_iter().map(Some))
 }
 
 /// Gives line charts the same axes, which include everything that is drawn.
@@ -99,7 +100,7 @@ pub(super) fn latency_chart(groups: &[Group<'_>], marks: Vec<Mark>, unit_name: &
         marks: within_reach(marks, &series),
         series,
     };
-    Some(chart("latency-chart", "Latency against throughput", description, Plot::Lines(lines)))
+    Some(parts::chart("latency-chart", "Latency against throughput", description, Plot::Lines(lines)))
 }
 
 fn from_zero(series: &[Series]) -> Option<(f64, f64)> {
@@ -153,7 +154,7 @@ fn latency_series(
 /// `depth 8`, with a remark if an offered rate was not met.
 fn load_name(point: &PointSummary, class: &ClassSummary) -> String {
     let name = match point.coordinates {
-        Coordinates::Rate { rate_per_s: rate, .. } => format!("{} offered a second", words::count(rate as f64)),
+        Coordinates::Rate { rate_per_s: rate, .. } => format!("{} offered a second", parts::count(rate as f64)),
         Coordinates::Cell { small, large: 0 } => format!("depth {small}"),
         _ => point.coordinates.to_string(),
     };
@@ -166,8 +167,8 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
         group.loads.iter().filter_map(|load| Some((load, load.1.latency?))).collect();
     let what = if group.name.is_empty() { "Response time" } else { group.name.trim_end_matches(',') };
     let at = |((_, class), latency): &(&At<'_>, LatencySummary)| {
-        let (p50, p99) = (words::time(latency.p50_us), words::time(latency.p99_us));
-        format!("median {p50} and p99 {p99} at {} {unit_name}", words::count(class.iops))
+        let (p50, p99) = (parts::time(latency.p50_us), parts::time(latency.p99_us));
+        format!("median {p50} and p99 {p99} at {} {unit_name}", parts::count(class.iops))
     };
     let least = at(with.first()?);
     Some(if with.len() == 1 { format!("{what}: {least}") } else { format!("{what}: {least}, {}", at(with.last()?)) })
@@ -184,7 +185,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
     if let Some(cap) =
         shape.cap.filter(|cap| shape.knee.is_none_or(|knee| !cap.interval.contains(knee.throughput.value)))
     {
-        let label = format!("cap, {}", words::count(cap.throughput));
+        let label = format!("cap, {}", parts::count(cap.throughput));
         marks.push(Mark { at: cap.throughput, upright: true, label, tone: Status::Warning, ..Mark::default() });
     }
     if let Some(bound) = bound {
@@ -192,7 +193,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
         marks.push(Mark { at, label: format!("bound {bound}"), tone: Status::Bad, ..Mark::default() });
     }
     if let Some(rate) = sustained.and_then(|sustained| sustained.kept_rate) {
-        let label = if bound.is_some() { "greatest rate within the bound" } else { "greatest rate that was met" };
+        let label = if bound.is_some() { "highest rate within the bound" } else { "highest rate that was met" };
         marks.push(Mark { at: rate as f64, upright: true, label: label.into(), tone: Status::Good, ..Mark::default() });
     }
     marks
@@ -232,8 +233,8 @@ pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts
     let knee = shape.knee.map(|knee| Mark { at: knee.load, upright: true, label: "knee".into(), ..Mark::default() });
     let description = format!(
         "{unit_name} by operations outstanding: {} at depth {first}, {} at depth {last}.",
-        words::count(loads[0].1.iops),
-        words::count(loads[loads.len() - 1].1.iops)
+        parts::count(loads[0].1.iops),
+        parts::count(loads[loads.len() - 1].1.iops)
     );
     let lines = Lines {
         x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
@@ -242,7 +243,7 @@ pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts
         series,
         marks: knee.into_iter().collect(),
     };
-    Some(chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
+    Some(parts::chart("throughput-depth", "Throughput over depth", description, Plot::Lines(lines)))
 }
 
 /// Number of outstanding large I/Os.
@@ -250,22 +251,23 @@ fn large(point: &PointSummary) -> u32 {
     point.coordinates.small_and_large().1
 }
 
-/// Megabytes per second of large I/O over depth; `None` with fewer than two depths.
-pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
+/// Bytes per second of large I/O over depth; `None` with fewer than two depths.
+pub(super) fn large_chart(loads: &[At<'_>], what: &str, unit: ByteRate) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(point, _)| large(point));
     let (first, last) = (loads.first()?, loads.last()?);
     if large(first.0) == large(last.0) {
         return None;
     }
-    let mut series = over_depth("large reads", &loads, 1e-6, |class| class.iops);
+    let mut series = over_depth("large reads", &loads, 1.0 / unit.bytes(), |class| class.iops);
     series.x = loads.iter().map(|(point, _)| f64::from(large(point))).collect();
-    let megabytes = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / 1e6;
+    let rate = |class: &ClassSummary| class.iops * f64::from(class.io_bytes) / unit.bytes();
     let description = format!(
-        "MB/s of {what} by how many are outstanding: {} at depth {}, {} at depth {}.",
-        words::count(megabytes(first.1)),
+        "{} of {what} by operations outstanding: {} at depth {}, {} at depth {}.",
+        unit.name(),
+        parts::count(rate(first.1)),
         large(first.0),
-        words::count(megabytes(last.1)),
+        parts::count(rate(last.1)),
         large(last.0)
     );
     let scale = f64::from(first.1.io_bytes);
@@ -274,12 +276,12 @@ pub(super) fn large_chart(loads: &[At<'_>], what: &str) -> Option<Chart> {
     let series = vec![series];
     let lines = Lines {
         x: Axis { label: "outstanding".into(), unit: Unit::Number, log: true, range: None },
-        y: Axis { label: "MB/s".into(), unit: Unit::MbPerSecond, range: level_from_zero(&series), ..Axis::default() },
+        y: Axis { label: unit.name().into(), unit: unit.of_axis(), range: level_from_zero(&series), ..Axis::default() },
         right: None,
         series,
         marks: Vec::new(),
     };
-    Some(chart("large-depth", "Throughput of large I/O", description, Plot::Lines(lines)))
+    Some(parts::chart("large-depth", "Throughput of large I/O", description, Plot::Lines(lines)))
 }
 
 fn level_from_zero(series: &[Series]) -> Option<(f64, f64)> {
@@ -304,19 +306,4 @@ fn law_series(law: Usl, first: f64, last: f64) -> Series {
     let y = x.iter().map(|load| Some(law.at(*load))).collect();
     let name = format!("Universal Scalability Law, within {:.0} %", law.greatest_residual * 100.0);
     Series { name, shape: Shape::Dashed, x, y, ..Series::default() }
-}
-
-/// Makes a chart.
-pub(super) fn chart(id: &str, title: &str, description: String, plot: Plot) -> Chart {
-    Chart { id: id.into(), title: title.into(), description, plot }
-}
-
-/// Puts the existing charts side by side.
-pub(super) fn beside(charts: impl IntoIterator<Item = Option<Chart>>) -> Option<Block> {
-    let mut blocks: Vec<Block> = charts.into_iter().flatten().map(|chart| Block::Chart(Box::new(chart))).collect();
-    match blocks.len() {
-        0 => None,
-        1 => blocks.pop(),
-        _ => Some(Block::Beside(blocks)),
-    }
 }

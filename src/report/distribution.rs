@@ -1,8 +1,8 @@
 //! Distributions of response times: by percentile with a stretched tail, and as a histogram, both from the recorded
 //! buckets.
 
-use super::page::{Axis, Block, Lines, Plot, Section, Series, Shape, Unit};
-use super::{throughput, words};
+use super::document::{Axis, Block, Lines, Plot, Section, Series, Shape, Unit};
+use super::parts;
 use crate::record::{Histogram, PointRecord};
 
 /// Approximate maximum number of bins of a histogram.
@@ -28,10 +28,10 @@ pub(super) fn of_histograms(histograms: &[(&str, Histogram)]) -> Option<Section>
     if histograms.is_empty() {
         return None;
     }
-    let blocks = throughput::beside([Some(percentiles(histograms)), Some(bins(histograms))]);
+    let blocks = parts::beside([Some(percentiles(histograms)), Some(bins(histograms))]);
     let lead = "Every operation is in these, none left out; each is of the point named. Where the left chart turns up, \
                 the tail begins.";
-    Some(words::section(
+    Some(parts::section(
         "distribution",
         "Distribution of response times",
         lead,
@@ -43,7 +43,7 @@ fn quantile_us(histogram: &Histogram, quantile: f64) -> Option<f64> {
     histogram.quantile(quantile).map(|band| band.middle() / 1e3)
 }
 
-fn percentiles(histograms: &[(&str, Histogram)]) -> super::page::Chart {
+fn percentiles(histograms: &[(&str, Histogram)]) -> super::document::Chart {
     let series = histograms.iter().map(|(name, histogram)| {
         // The last step is one operation among all that were counted.
         let most = (histogram.count() as f64).log10();
@@ -56,7 +56,7 @@ fn percentiles(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     let described: Vec<String> = histograms
         .iter()
         .map(|(name, histogram)| {
-            let at = |quantile| quantile_us(histogram, quantile).map_or_else(|| "-".into(), words::time);
+            let at = |quantile| quantile_us(histogram, quantile).map_or_else(|| "-".into(), parts::time);
             format!("{name}: median {}, p99 {}, p99.9 {}", at(0.5), at(0.99), at(0.999))
         })
         .collect();
@@ -66,10 +66,10 @@ fn percentiles(histograms: &[(&str, Histogram)]) -> super::page::Chart {
         series: series.collect(),
         ..Lines::default()
     };
-    throughput::chart("percentiles", "By percentile", described.join("; ") + ".", Plot::Lines(lines))
+    parts::chart("percentiles", "By percentile", described.join("; ") + ".", Plot::Lines(lines))
 }
 
-fn bins(histograms: &[(&str, Histogram)]) -> super::page::Chart {
+fn bins(histograms: &[(&str, Histogram)]) -> super::document::Chart {
     let buckets = || histograms.iter().flat_map(|(_, histogram)| histogram.buckets());
     let middle = |(low, high, _): (u64, u64, u64)| f64::midpoint(low as f64, high as f64).max(1.0);
     let least = buckets().map(middle).fold(f64::INFINITY, f64::min).ln();
@@ -92,7 +92,7 @@ fn bins(histograms: &[(&str, Histogram)]) -> super::page::Chart {
     });
     let described: Vec<String> = histograms
         .iter()
-        .map(|(name, histogram)| format!("{name}: {} operations", words::count(histogram.count() as f64)))
+        .map(|(name, histogram)| format!("{name}: {} operations", parts::count(histogram.count() as f64)))
         .collect();
     let lines = Lines {
         x: Axis { label: "response time".into(), unit: Unit::Microseconds, log: true, range: None },
@@ -100,13 +100,13 @@ fn bins(histograms: &[(&str, Histogram)]) -> super::page::Chart {
         series: series.collect(),
         ..Lines::default()
     };
-    throughput::chart("histogram", "Histogram", described.join("; ") + ".", Plot::Lines(lines))
+    parts::chart("histogram", "Histogram", described.join("; ") + ".", Plot::Lines(lines))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::html::page::Chart;
+    use crate::report::document::Chart;
 
     fn lines(chart: Chart) -> Lines {
         let Plot::Lines(lines) = chart.plot else { panic!("{chart:?}") };

@@ -1,8 +1,9 @@
 //! The whole run on one time axis: throughput, response times, wait events of database sessions, and the counters of
 //! the host and its disks.
 
-use super::page::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
-use super::{throughput, words};
+use super::document::{Axis, Block, Lines, Mark, Plot, Section, Series, Shape, Unit};
+use super::parts;
+use super::points::Units;
 use crate::analyse::{self, device_loads, host_load};
 use crate::model::{Moment, Sample};
 use crate::record::journal::Run;
@@ -34,14 +35,14 @@ impl Part<'_> {
     }
 }
 
-/// The timeline; `None` if the run measured nothing. `operations` is the unit of throughput, such as `IOPS`.
-pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
-    let (parts, squeezed) = parts(run);
+/// The timeline; `None` if the run measured nothing.
+pub(super) fn section(run: &Run, units: Units<'_>) -> Option<Section> {
+    let (parts, squeezed) = in_time(run);
     if parts.is_empty() {
         return None;
     }
     let thin = thinning(parts.iter().map(|part| part.record.whole_windows()).sum(), WINDOWS_MAX);
-    let mut panels = rates(&parts, thin, operations);
+    let mut panels = rates(&parts, thin, units);
     panels.push(latencies(&parts, thin));
     panels.extend(waits(&parts));
     panels.extend(host(&parts));
@@ -54,11 +55,11 @@ pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
     let span = parts.last().map_or(0.0, Part::end);
     let description = format!(
         "{} over {}, from top to bottom: {}.",
-        words::points(parts.len()),
-        words::time(span * 1e6),
+        parts::points(parts.len()),
+        parts::time(span * 1e6),
         panels.iter().map(|panel| panel.y.label.as_str()).collect::<Vec<_>>().join(", ")
     );
-    let chart = throughput::chart("timeline-chart", "The run over time", description, Plot::Stack { panels });
+    let chart = parts::chart("timeline-chart", "The run over time", description, Plot::Stack { panels });
     let mut lead = "Each point in its turn; gaps are warm-up and preparation.".to_string();
     if thin > 1 {
         let _ = write!(lead, " Each step is of {thin} windows together.");
@@ -69,7 +70,7 @@ pub(super) fn section(run: &Run, operations: &str) -> Option<Section> {
     if parts.iter().all(|part| part.record.samples.is_empty()) {
         lead.push_str(" Nothing was counted on the host: the target is a model on virtual time.");
     }
-    Some(words::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
+    Some(parts::section("timeline", "Timeline", &lead, vec![Block::Chart(Box::new(chart))]))
 }
 
 fn begun(part: &Part<'_>) -> Mark {
@@ -78,7 +79,7 @@ fn begun(part: &Part<'_>) -> Mark {
 
 /// The points with their starts, and whether any pause was shortened. Wall-clock time has a resolution of a second and
 /// stands still for a model, so no point begins before the end of the previous one.
-fn parts(run: &Run) -> (Vec<Part<'_>>, bool) {
+fn in_time(run: &Run) -> (Vec<Part<'_>>, bool) {
     let origin = run.header.started.parse::<Moment>().ok();
     let (mut parts, mut end, mut left_out): (Vec<Part<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
     for record in &run.points {
@@ -145,10 +146,11 @@ fn over_time(label: &str, unit: Unit) -> Lines {
     }
 }
 
-/// Throughput: operations per second of small I/O, megabytes per second of large I/O.
-fn rates(parts: &[Part<'_>], thin: usize, operations: &str) -> Vec<Lines> {
+/// Throughput: operations per second of small I/O, bytes per second of large I/O.
+fn rates(parts: &[Part<'_>], thin: usize, units: Units<'_>) -> Vec<Lines> {
     let panel = |large: bool| {
-        let (label, unit) = if large { ("MB/s", Unit::MbPerSecond) } else { (operations, Unit::PerSecond) };
+        let (label, unit) =
+            if large { (units.bytes.name(), units.bytes.of_axis()) } else { (units.operations, Unit::PerSecond) };
         let mut panel = over_time(label, unit);
         panel.y.range = Some((0.0, 0.0));
         for part in parts {
@@ -157,7 +159,7 @@ fn rates(parts: &[Part<'_>], thin: usize, operations: &str) -> Vec<Lines> {
                 let series = named(&mut panel.series, &stream.name);
                 gap(series, part.begun);
                 let label = part.record.coordinates.to_string();
-                let scale = if large { f64::from(stream.length) / 1e6 } else { 1.0 };
+                let scale = if large { f64::from(stream.length) / units.bytes.bytes() } else { 1.0 };
                 for (at, seconds, window) in windows(part, stream, thin) {
                     push(series, at, Some(window.done as f64 / seconds * scale), &label);
                 }

@@ -1,22 +1,22 @@
-//! The setup: what was run, on what, with which versions, and the command that runs it again.
+//! The setup: workload, target, host, versions, and the command that repeats the run.
 
-use super::page::{Block, Section};
-use super::words;
+use super::document::{Block, Section};
+use super::parts;
 use crate::model::{BlockDevice, Request, Target, VolumeMember};
 use crate::record::journal::Header;
 
 /// The section about the setup; `workload` describes the load in words.
 pub(super) fn section(header: &Header, workload: &str) -> Section {
     let mut blocks = vec![
-        Block::Text("To run it again, with the same random choices:".into()),
+        Block::Text("To run it again, with the same seed:".into()),
         Block::Code(again(header)),
-        Block::Table(words::rows("What was run", &["", "value"], what(header, workload))),
-        Block::Table(words::rows("The machine", &["", "value"], machine(header))),
+        Block::Table(parts::rows("What was run", &["", "value"], what(header, workload))),
+        Block::Table(parts::rows("The machine", &["", "value"], machine(header))),
     ];
     let members: Vec<Vec<String>> = header.facts.members.iter().map(member).collect();
     if !members.is_empty() {
         let columns = ["path", "is a", "#size", "filesystem", "mounted with"];
-        blocks.push(Block::Table(words::rows("Files and devices", &columns, members)));
+        blocks.push(Block::Table(parts::rows("Files and devices", &columns, members)));
     }
     let mut devices: Vec<&BlockDevice> = Vec::new();
     for device in header.facts.members.iter().flat_map(|member| &member.devices) {
@@ -28,41 +28,46 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
         let columns =
             ["disk", "model", "#size", "kind", "scheduler", "write cache", "#queue", "#largest request", "#block"];
         let rows = devices.into_iter().map(device).collect();
-        blocks.push(Block::Table(words::rows("The disks below", &columns, rows)));
+        blocks.push(Block::Table(parts::rows("The disks below", &columns, rows)));
     }
     if let Some(server) = &header.facts.server {
         let settings: Vec<Vec<String>> =
             server.settings.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
         if !settings.is_empty() {
-            blocks.push(Block::Table(words::rows("The server's settings", &["setting", "value"], settings)));
+            blocks.push(Block::Table(parts::rows("The server's settings", &["setting", "value"], settings)));
         }
         if !server.plan.is_empty() {
-            blocks.push(Block::Text("How the server reads, in its own words:".into()));
+            blocks.push(Block::Text("How the server reads, by its EXPLAIN:".into()));
             blocks.push(Block::Code(server.plan.join("\n")));
         }
     }
-    let lead = "All that decides what these figures are.";
-    words::section("setup", "What was run, on what", lead, blocks)
+    let lead = "Everything that these figures depend on.";
+    parts::full(parts::section("setup", "What was run, on what", lead, blocks))
+}
+
+/// How the engine reads, after its name: direct, or through the page cache.
+pub(super) fn manner(header: &Header) -> &'static str {
+    match header.target {
+        // A database's I/O mode is among its settings, and a model has none.
+        Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
+        _ if matches!(header.request(), Request::Import(_)) => "",
+        _ if header.engine.buffered => ", through the page cache",
+        _ => ", direct I/O",
+    }
 }
 
 fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
-    // A database's I/O mode is among its settings, and a model has none.
-    let manner = match header.target {
-        Target::Sql(_) | Target::Sim(_) | Target::Null { .. } => "",
-        _ if header.engine.buffered => ", through the page cache",
-        _ => ", direct I/O",
-    };
     let mut rows = vec![
         pair("target", &header.facts.name),
         pair("size", &header.facts.usable),
         pair("workload", &workload),
         pair("begun", &header.started),
-        pair("engine", &format!("{}{manner}", header.engine.name)),
+        pair("engine", &format!("{}{}", header.engine.name, manner(header))),
         pair("granted", &header.engine_about),
         pair("Rigel", &header.version),
     ];
     if let Some(server) = &header.facts.server {
-        rows.insert(1, pair("server", &crate::report::sql::server_line(server)));
+        rows.insert(1, pair("server", &super::sql::server_line(server)));
     }
     if let Some(seed) = seed(header) {
         rows.push(pair("seed", &seed));

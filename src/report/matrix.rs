@@ -1,40 +1,52 @@
-//! The page of `rigel orion`: the matrix of small and large loads as heat maps.
+//! The report of `rigel orion`: the matrix of small and large loads as heat maps.
 
 use super::distribution::Chosen;
-use super::page::{Block, Chart, Headline, Heat, Page, Plot, Section, Shape, Unit};
+use super::document::{Block, Chart, Document, Headline, Heat, Plot, Section, Shape, Unit};
+use super::points::{self, ByteRate, Units};
 use super::throughput::{self, Group, first_classes};
-use super::{distribution, points, setup, timeline, words};
+use super::{about, distribution, parts, setup, timeline};
 use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixCell, MatrixResult, PointSummary};
 use crate::model::{Coordinates, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
 
+/// Orion's MBPS are mebibytes per second.
+const UNITS: Units<'_> = Units { operations: "IOPS", bytes: ByteRate::Mib };
+
 /// Maximum number of columns and of rows of a heat map with values in its cells.
 const WRITTEN_MAX: usize = 8;
 
-/// Completes `page`, which has the heading and the conclusion.
-pub(super) fn page(run: &Run, result: &MatrixResult, findings: Section, page: Page) -> Page {
+/// Completes `frame`, which has the heading and the conclusion.
+pub(super) fn document(run: &Run, result: &MatrixResult, findings: Section, frame: Document) -> Document {
+    let header = &run.header;
+    let (done, planned) = (result.points.len(), header.points.len());
+    let of = if planned > 0 { format!(" of {planned}") } else { String::new() };
     let records = run.latest();
-    Page { figures: figures(result), sections: sections(run, &records, result, findings), ..page }
+    Document {
+        about: about(header, &workload(run), &format!("{done}{of} data points")),
+        headlines: headlines(result),
+        sections: sections(run, &records, result, findings),
+        ..frame
+    }
 }
 
 fn place(point: &PointSummary) -> String {
     point.coordinates.to_string()
 }
 
-fn figures(found: &MatrixResult) -> Vec<Headline> {
+fn headlines(found: &MatrixResult) -> Vec<Headline> {
     let mut figures = Vec::new();
     if let Some(MatrixCell { index, point, at, class }) = found.most("small") {
         let name = format!("points.{index}.classes.{at}.iops");
-        let note = format!("small I/O of {}, {}", words::size(class.io_bytes), place(point));
-        figures.push(words::rate(&name, "max small IOPS", class.rate(), note));
+        let note = format!("small I/O of {}, {}", parts::size(class.io_bytes), place(point));
+        figures.push(parts::rate(&name, "max small IOPS", class.rate(), note));
     }
     if let Some(MatrixCell { index, point, at, class }) = found.most("large") {
         let name = format!("points.{index}.classes.{at}.mib_per_s");
-        let note = format!("MiB a second, large I/O of {}, {}", words::size(class.io_bytes), place(point));
-        let value = words::count(class.mib_per_s);
-        let known = words::plus_minus(class.rate());
-        figures.push(words::headline(&name, "max large MBPS", class.mib_per_s, value, known, note));
+        let note = format!("large I/O of {}, {}; MBPS are MiB per second", parts::size(class.io_bytes), place(point));
+        let value = parts::count(class.mib_per_s);
+        let known = parts::plus_minus(class.rate());
+        figures.push(parts::headline(&name, "max large MBPS", class.mib_per_s, value, known, note));
     }
     if let Some(MatrixCell { index, point, at, class }) = found.quickest()
         && let Some(latency) = class.latency
@@ -46,9 +58,14 @@ fn figures(found: &MatrixResult) -> Vec<Headline> {
             interval: known.and_then(|known| known.mean_us).map(|mean| mean.interval().into()),
         };
         let path = format!("points.{index}.classes.{at}");
-        figures.push(words::latency(&format!("{path}.mean_us"), "least small latency", mean, format!("mean, {note}")));
+        figures.push(parts::latency(
+            &format!("{path}.mean_us"),
+            "minimum small latency",
+            mean,
+            format!("mean, {note}"),
+        ));
         let p99 = Estimate { value: latency.p99_us, interval: known.and_then(|known| known.p99_us) };
-        figures.push(words::latency(&format!("{path}.p99_us"), "p99 there", p99, note));
+        figures.push(parts::latency(&format!("{path}.p99_us"), "p99 there", p99, note));
     }
     figures
 }
@@ -59,8 +76,9 @@ fn sections(run: &Run, records: &[PointRecord], found: &MatrixResult, findings: 
     sections.extend(alone(points, shape));
     sections.push(findings);
     sections.extend(distribution::section(&chosen(points, records, shape)));
-    sections.extend(timeline::section(run, "IOPS"));
-    sections.push(points::section(points, "IOPS"));
+    sections.extend(timeline::section(run, UNITS));
+    sections.push(points::section(run, points, UNITS));
+    sections.extend(points::coverage(points, &run.header.findings));
     sections.push(setup::section(&run.header, &workload(run)));
     sections
 }
@@ -77,13 +95,13 @@ fn fields(points: &[PointSummary]) -> Option<Section> {
     let iops = |class: &ClassSummary| Some(class.iops);
     let charts = [
         ("matrix-iops", "IOPS of small I/O", "small", Unit::PerSecond, false, iops as fn(&ClassSummary) -> Option<f64>),
-        ("matrix-mbps", "MBPS of large I/O", "large", Unit::Number, false, |class| Some(class.mib_per_s)),
+        ("matrix-mbps", "MBPS of large I/O", "large", Unit::MibPerSecond, false, |class| Some(class.mib_per_s)),
         ("matrix-p99", "p99 of small I/O", "small", Unit::Microseconds, true, |class| Some(class.latency?.p99_us)),
     ];
     let charts = charts.map(|(id, title, class, unit, log, of)| field(points, id, title, class, (unit, log), of));
-    let lead = "To the right more small I/Os are outstanding, upward more large ones beside them. MBPS are MiB a \
-                second, as Orion has them.";
-    Some(words::section("matrix", "Orion's matrix", lead, throughput::beside(charts).into_iter().collect()))
+    let lead = "More small I/Os are outstanding to the right, more large ones upward. MBPS are MiB \
+                per second, as in Orion.";
+    Some(parts::section("matrix", "Orion's matrix", lead, parts::beside(charts).into_iter().collect()))
 }
 
 fn field(
@@ -111,7 +129,7 @@ fn field(
         |small: u32, large: u32| found.iter().find(|(s, l, _)| (*s, *l) == (small, large)).map(|(.., value)| *value);
     let least = found.iter().min_by(|one, other| one.2.total_cmp(&other.2))?;
     let most = found.iter().max_by(|one, other| one.2.total_cmp(&other.2))?;
-    let shown = |value: f64| if unit == Unit::Microseconds { words::time(value) } else { words::count(value) };
+    let shown = |value: f64| if unit == Unit::Microseconds { parts::time(value) } else { parts::count(value) };
     let description = format!(
         "{title}: from {} at {} small and {} large outstanding to {} at {} small and {} large.",
         shown(least.2),
@@ -134,7 +152,7 @@ fn field(
         label: title.into(),
         log,
     };
-    Some(throughput::chart(id, title, description, Plot::Heat(heat)))
+    Some(parts::chart(id, title, description, Plot::Heat(heat)))
 }
 
 /// Small I/O without large I/O, and large without small, as lines.
@@ -143,13 +161,13 @@ fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
     let large = first_classes(points, |point| point.coordinates.large_alone().is_some_and(|large| large > 0));
     let group = Group { name: "", loads: small.clone(), shape: Shape::Line };
     let latency = throughput::latency_chart(&[group], throughput::marks(shape, None, None), "IOPS");
-    let mut blocks: Vec<Block> = throughput::beside([latency]).into_iter().collect();
-    blocks.extend(throughput::beside([
+    let mut blocks: Vec<Block> = parts::beside([latency]).into_iter().collect();
+    blocks.extend(parts::beside([
         throughput::depth_chart(&small, shape.usl, shape, "IOPS"),
-        throughput::large_chart(&large, "large I/O"),
+        throughput::large_chart(&large, "large I/O", ByteRate::Mib),
     ]));
     let lead = "Small I/O without large beside it, and large I/O without small.";
-    let section = words::section("latency-throughput", "Latency against throughput", lead, blocks);
+    let section = parts::section("latency-throughput", "Latency against throughput", lead, blocks);
     (!section.blocks.is_empty()).then_some(section)
 }
 
@@ -184,9 +202,9 @@ fn workload(run: &Run) -> String {
         let stream = streams().find(|stream| stream.name == name)?;
         let writes = match stream.mix.writes.get() {
             0.0 => "reads".to_string(),
-            share => format!("{} writes", words::percent(share)),
+            share => format!("{} writes", parts::percent(share)),
         };
-        Some(format!("{name} I/O of {}, {}, {writes}", words::size(stream.length), stream.pattern))
+        Some(format!("{name} I/O of {}, {}, {writes}", parts::size(stream.length), stream.pattern))
     };
     ["small", "large"].into_iter().filter_map(one).collect::<Vec<_>>().join("; ")
 }

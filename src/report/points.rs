@@ -1,0 +1,241 @@
+//! The tables of all points, and which blocks they touched.
+
+use super::document::{Block, Section, Unit};
+use super::parts;
+use crate::analyse::{ClassSummary, Estimate, LatencySummary, PointSummary};
+use crate::model::{Arrivals, Bytes, Finding, FindingName, Request, Step};
+use crate::record::End;
+use crate::record::journal::Run;
+
+/// A table with more rows than this is collapsed on a page.
+const OPEN_MAX: usize = 14;
+
+/// Units of the tables of points.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Units<'a> {
+    /// The unit of throughput, such as `IOPS`.
+    pub(super) operations: &'a str,
+    /// Bytes per second; Orion's are mebibytes.
+    pub(super) bytes: ByteRate,
+}
+
+/// A unit of bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ByteRate {
+    /// Megabytes, 10^6.
+    Mb,
+    /// Mebibytes, 2^20.
+    Mib,
+}
+
+impl ByteRate {
+    /// `MB/s`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mb => "MB/s",
+            Self::Mib => "MiB/s",
+        }
+    }
+
+    /// Bytes in one of this unit.
+    pub(super) fn bytes(self) -> f64 {
+        match self {
+            Self::Mb => 1e6,
+            Self::Mib => f64::from(1 << 20),
+        }
+    }
+
+    /// The unit of an axis.
+    pub(super) fn of_axis(self) -> Unit {
+        match self {
+            Self::Mb => Unit::MbPerSecond,
+            Self::Mib => Unit::MibPerSecond,
+        }
+    }
+
+    /// A number of bytes per second in this unit.
+    fn of(self, class: &ClassSummary) -> String {
+        parts::count(class.iops * f64::from(class.io_bytes) / self.bytes())
+    }
+}
+
+impl<'a> Units<'a> {
+    /// Megabytes, and these operations.
+    pub(super) fn of(operations: &'a str) -> Self {
+        Self { operations, bytes: ByteRate::Mb }
+    }
+}
+
+/// All points, one row per class: those of the closed loop, and those of offered rates.
+pub(super) fn section(run: &Run, points: &[PointSummary], units: Units<'_>) -> Section {
+    let (open, closed): (Vec<&PointSummary>, Vec<&PointSummary>) =
+        points.iter().partition(|point| point.step() == Step::Rate);
+    let blocks = [closed_table(&closed, units), open_table(run, &open, units)];
+    let lead = format!("{} measured.", parts::points(points.len()));
+    parts::section("points", "All points", &lead, blocks.into_iter().map(Block::Table).collect())
+}
+
+fn with_classes<'a>(points: &[&'a PointSummary]) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
+    points.iter().flat_map(|point| point.classes.iter().map(move |class| (*point, class)))
+}
+
+/// The columns that every table has after those of throughput, and their cells.
+const LATENCIES: [&str; 8] =
+    ["*#mean", "#p50", "#p99 (95 % interval)", "#p99.9", "#max", "*#CPU per I/O", "steady", "remark"];
+
+fn latencies(point: &PointSummary, class: &ClassSummary) -> [String; 8] {
+    let time = |of: fn(&LatencySummary) -> f64| parts::known(class.latency.as_ref(), |l| parts::time(of(l)));
+    let p99 = parts::known(class.latency, |latency| {
+        let interval = class.confidence.and_then(|known| known.p99_us);
+        parts::time_between(Estimate { value: latency.p99_us, interval })
+    });
+    [
+        time(|l| l.mean_us),
+        time(|l| l.p50_us),
+        p99,
+        time(|l| l.p999_us),
+        time(|l| l.max_us),
+        parts::known(point.cpu_us_per_io, parts::time),
+        steady(point, class).into(),
+        mark(class).into(),
+    ]
+}
+
+/// Marks the column of classes as one of the full extent if every point has only one.
+fn class_column(points: &[&PointSummary]) -> &'static str {
+    if points.iter().any(|point| point.classes.len() > 1) { "class" } else { "*class" }
+}
+
+fn closed_table(points: &[&PointSummary], units: Units<'_>) -> super::document::Table {
+    let rate = format!("#{}", units.operations);
+    let bytes = format!("#{}", units.bytes.name());
+    let mut columns = vec!["point", class_column(points), &rate, "#± (95 %)", &bytes];
+    columns.extend(LATENCIES);
+    let row = |(point, class): (&PointSummary, &ClassSummary)| {
+        let mut row = vec![
+            point.coordinates.to_string(),
+            class.name.clone(),
+            parts::count(class.iops),
+            parts::share_known(class.rate()),
+            units.bytes.of(class),
+        ];
+        row.extend(latencies(point, class));
+        row
+    };
+    let mut table =
+        parts::rows("Every point, in the order it was measured", &columns, with_classes(points).map(row).collect());
+    table.folded = table.rows.len() > OPEN_MAX;
+    table
+}
+
+fn open_table(run: &Run, points: &[&PointSummary], units: Units<'_>) -> super::document::Table {
+    let (spacing, in_flight) = match run.header.request() {
+        Request::Curve(request) | Request::Sql(request) => {
+            let spacing = match request.arrivals {
+                Arrivals::Poisson => "Poisson",
+                Arrivals::Uniform => "uniform",
+            };
+            (spacing, format!(", at most {} in flight", request.in_flight_max))
+        }
+        _ => ("Poisson", String::new()),
+    };
+    let caption = format!(
+        "Offered rates, {spacing} arrivals{in_flight}; response times count from the due time, service times from the issue"
+    );
+    let rate = format!("#{} served", units.operations);
+    let bytes = format!("*#{}", units.bytes.name());
+    let mut columns = vec!["offered", class_column(points), &rate, "*#± (95 %)", &bytes];
+    columns.extend(LATENCIES);
+    columns.splice(10..10, ["#service p50", "#service p99"]);
+    let row = |(point, class): (&PointSummary, &ClassSummary)| {
+        let service = |of: fn(&LatencySummary) -> f64| parts::known(class.service.as_ref(), |l| parts::time(of(l)));
+        let mut row = vec![
+            point.coordinates.to_string(),
+            class.name.clone(),
+            parts::count(class.iops),
+            if class.met == Some(false) { String::new() } else { parts::share_known(class.rate()) },
+            units.bytes.of(class),
+        ];
+        row.extend(latencies(point, class));
+        row.splice(10..10, [service(|l| l.p50_us), service(|l| l.p99_us)]);
+        row
+    };
+    let mut table = parts::rows(&caption, &columns, with_classes(points).map(row).collect());
+    table.folded = table.rows.len() > OPEN_MAX;
+    table
+}
+
+/// Whether a class was in steady state, in a word.
+fn steady(point: &PointSummary, class: &ClassSummary) -> &'static str {
+    match (&point.end, class.steady) {
+        (End::Stopped, _) => "stopped",
+        (End::Broken(_), _) => "broken",
+        (End::Complete, None) => "-",
+        (End::Complete, Some(_)) if class.met == Some(false) => "-",
+        (End::Complete, Some(steady)) if steady.steady => "yes",
+        (End::Complete, Some(_)) => "no",
+    }
+}
+
+/// The fault of a point: its offered rate was not met, or it exceeded the latency bound.
+fn mark(class: &ClassSummary) -> &'static str {
+    if class.met == Some(false) {
+        "not met"
+    } else if class.within.is_some_and(|within| !within.kept) {
+        "over the bound"
+    } else {
+        ""
+    }
+}
+
+/// Shows that the whole volume was measured, not a corner of it: the blocks that each class touched, and the bytes
+/// that the kernel counted. `None` if nothing was measured.
+pub(super) fn coverage(points: &[PointSummary], findings: &[Finding]) -> Option<Section> {
+    let mut names: Vec<&str> = Vec::new();
+    for class in points.iter().flat_map(|point| &point.classes) {
+        if !names.contains(&class.name.as_str()) {
+            names.push(&class.name);
+        }
+    }
+    let mut blocks: Vec<Block> = names.iter().filter_map(|name| touched(points, name)).map(Block::Text).collect();
+    blocks.extend(counted_by_kernel(points, findings).map(Block::Text));
+    let lead = "The point that touched most, of each class.";
+    (!blocks.is_empty()).then(|| parts::section("coverage", "What was touched", lead, blocks))
+}
+
+fn touched(points: &[PointSummary], name: &str) -> Option<String> {
+    let of_class = points.iter().flat_map(|point| &point.classes).filter(|class| class.name == name);
+    let widest = of_class.max_by_key(|class| class.coverage.distinct)?;
+    let coverage = widest.coverage;
+    let expected = coverage
+        .expected
+        .map_or_else(String::new, |expected| format!(" ({} expected by chance)", parts::count(expected.round())));
+    Some(format!(
+        "{name} I/O touched {} of {} blocks of {}{expected}, in {} of {} slices of the volume.",
+        parts::count(coverage.distinct as f64),
+        parts::count(coverage.watched as f64),
+        Bytes(widest.io_bytes.into()),
+        coverage.slices_touched,
+        coverage.slices
+    ))
+}
+
+/// The kernel's byte count of the devices, over all points; `None` if not available. `findings` are those about the
+/// target.
+fn counted_by_kernel(points: &[PointSummary], findings: &[Finding]) -> Option<String> {
+    let witnesses = points.iter().filter_map(|point| point.witness);
+    let (device, asked) =
+        witnesses.fold((0, 0), |(device, asked), witness| (device + witness.device_bytes, asked + witness.asked_bytes));
+    if asked == 0 {
+        return None;
+    }
+    let share = device as f64 / asked as f64;
+    let has_holes = findings.iter().any(|finding| finding.is(FindingName::Holes));
+    let why = match share {
+        ..0.98 if has_holes => ": blocks that were never written are answered without the device",
+        ..0.98 => ": the rest was answered by a cache or another layer",
+        ..=1.02 => "",
+        _ => ": the devices had other work",
+    };
+    Some(format!("The kernel counted {} of the requested bytes on the devices below{why}.", parts::percent(share)))
+}
