@@ -62,8 +62,8 @@ pub struct PrivateServer {
 impl PrivateServer {
     /// The options that name programs and settings, as on a command line, each with a space before it.
     ///
-    /// A resumed run needs them again: a journal alone must not decide which program is run, and a setting may contain a
-    /// command.
+    /// A resumed run needs them again: a journal alone must not decide which program is run, and a setting may contain
+    /// a command.
     #[must_use]
     pub fn confirmed_options(&self) -> String {
         let bin = self.bin.iter().map(|bin| format!(" --server-bin {}", bin.display()));
