@@ -26,6 +26,9 @@ use std::sync::atomic::AtomicBool;
 /// Page cache that a private server may have where it cannot do without: so little that reads are physical.
 const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
+/// Maximum number of connections that load, as for `--load-degree`.
+const LOAD_DEGREE_MAX: u32 = 64;
+
 /// Drives I/O through a database's own SQL: one row a block, by the SLOB method
 #[derive(Debug, Args)]
 pub(super) struct SqlArgs {
@@ -370,7 +373,7 @@ impl Private {
     ) -> Result<Self, Error> {
         tell_leftovers(directory);
         refuse_full(directory, tables, updates)?;
-        let degree = made.load_degree.max(1);
+        let degree = made.load_degree.clamp(1, LOAD_DEGREE_MAX);
         let request = server::Request {
             dbms,
             directory,
@@ -453,11 +456,11 @@ fn limited(server: &mut Server) -> Vec<Finding> {
 fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
     let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
     let free = Bytes(facts.f_bavail * facts.f_frsize);
-    let needed = tables.bytes().0 + u64::from(tables.schemas) * tables.scan_blocks * u64::from(tables.block);
+    let needed = tables.bytes().0.saturating_add(tables.scanned_bytes().0);
     // A tenth for the index, the log that loading makes, room for an empty server, and the log that updates may make:
     // the server keeps up to 4 GB of it.
     let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
-    let needed = Bytes(needed + needed / 10 + log + 512 * MIB);
+    let needed = Bytes(needed.saturating_add(needed / 10).saturating_add(log + 512 * MIB));
     if free < needed {
         return Err(Error::usage(
             format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),

@@ -90,7 +90,18 @@ impl Tables {
     /// Bytes of all tables that are read by key.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        Bytes(u64::from(self.schemas) * self.scale * u64::from(self.block))
+        self.bytes_of(self.scale)
+    }
+
+    /// Bytes of all tables that are scanned.
+    #[must_use]
+    pub fn scanned_bytes(&self) -> Bytes {
+        self.bytes_of(self.scan_blocks)
+    }
+
+    /// Bytes of `blocks` in each table. A journal may contain any numbers.
+    fn bytes_of(&self, blocks: u64) -> Bytes {
+        Bytes(u64::from(self.schemas).saturating_mul(blocks).saturating_mul(u64::from(self.block)))
     }
 }
 

@@ -198,6 +198,39 @@ fn a_killed_run_on_a_private_server_is_resumed() {
 }
 
 #[test]
+fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
+    test("a_run_on_a_private_mariadb_is_resumed_with_the_same_settings", || {
+        common::need("mariadbd", &["--version"])?;
+        let (place, before) = in_time("the run was interrupted", |factor| {
+            let place = Place::new(&format!("sql-resumed-mariadb-{factor}"));
+            std::fs::create_dir(place.0.join("storage")).unwrap();
+            let points = THREE.replace("2s", &format!("{}s", 2 * factor));
+            let line = format!("sql run --on storage --server mariadb --buffer-cache 8MiB {points} --out run");
+            let child = begun(&place, &format!("{line} --no-progress --server-set innodb_io_capacity=500"));
+            wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+            signal(&child, "INT");
+            let output = child.wait_with_output().unwrap();
+            let run = journal::read(&place.0.join("run")).unwrap();
+            let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
+            assert!(output.status.success() || super::said(&output).contains(hint), "{}", super::said(&output));
+            (run.complete().len() < 3).then_some((place, run))
+        });
+        let unset = ends(&place, "sql run --resume run", 2);
+        assert!(unset.contains("was made with --server-set innodb_io_capacity=500"), "{unset}");
+        // From another directory: paths are those of the first call.
+        std::fs::create_dir(place.0.join("elsewhere")).unwrap();
+        let mut again = super::program(&place, "sql run --no-progress --server-set innodb_io_capacity=500");
+        again.args(["--resume", "../run"]).current_dir(place.0.join("elsewhere"));
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", super::said(&output));
+        let after = journal::read(&place.0.join("run")).unwrap();
+        assert_eq!((&after.points[..before.points.len()], after.complete().len()), (&before.points[..], 3));
+        assert_eq!(entries(&place.0.join("storage")), NOTHING);
+        Ok(())
+    });
+}
+
+#[test]
 fn ctrl_c_while_loading_leaves_nothing() {
     test("ctrl_c_while_loading_leaves_nothing", || {
         let (bin, name) = (postgres_18()?, "sql-interrupted-loading");
