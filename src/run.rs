@@ -337,41 +337,6 @@ impl Bench {
         self.engine.about()
     }
 
-    /// Drives the points that `plan` returns, and writes each to `journal` when it ends. `records` are the points of an
-    /// earlier part of the run. Ends early when `stop` is set: then the current point is the last.
-    ///
-    /// # Errors
-    /// A session could not be opened, or the journal could not be written. Records written before that are complete.
-    pub fn measure(
-        &self,
-        journal: &mut Journal,
-        mut records: Vec<PointRecord>,
-        plan: &mut Plan,
-        stop: &AtomicBool,
-        listen: &mut Listen,
-    ) -> Result<Vec<PointRecord>, Error> {
-        while !stop.load(Ordering::Relaxed)
-            && let Some(Next { warming, point }) = plan(&records)
-        {
-            listen(Event::Begin { point: &point });
-            if let Some(warming) = warming {
-                self.drive(&warming, stop, &mut |_| ())?;
-            }
-            let record = self.measure_point(&point, stop, listen)?;
-            // A database that ended a session will most likely end the next one too, or is gone.
-            let is_lost = matches!(record.end, End::Broken(_)) && self.engine.witness().is_some();
-            if record.measured > Nanos(0) {
-                journal.point(&record)?;
-                listen(Event::End(&record));
-                records.push(record);
-            }
-            if is_lost {
-                break;
-            }
-        }
-        Ok(records)
-    }
-
     fn drive(&self, point: &Point, stop: &AtomicBool, watch: &mut drive::Watch) -> Result<PointRecord, Error> {
         let precision = if let Until::Precise { precision, .. } = point.until { precision.get() } else { 0.0 };
         // The measured class comes first. Other streams need not be precise.
@@ -410,6 +375,43 @@ impl Bench {
         record.samples = if self.engine.clock().is_virtual() { Vec::new() } else { samples };
         Ok(record)
     }
+}
+
+/// Drives the points that `plan` returns, each on the bench that `bench_of` returns for it, and writes each to
+/// `journal` when it ends. `records` are the points of an earlier part of the run. Ends early when `stop` is set: then
+/// the current point is the last.
+///
+/// # Errors
+/// A session could not be opened, or the journal could not be written. Records written before that are complete.
+pub fn measure<'a>(
+    bench_of: &dyn Fn(&Point) -> &'a Bench,
+    journal: &mut Journal,
+    mut records: Vec<PointRecord>,
+    plan: &mut Plan,
+    stop: &AtomicBool,
+    listen: &mut Listen,
+) -> Result<Vec<PointRecord>, Error> {
+    while !stop.load(Ordering::Relaxed)
+        && let Some(Next { warming, point }) = plan(&records)
+    {
+        let bench = bench_of(&point);
+        listen(Event::Begin { point: &point });
+        if let Some(warming) = warming {
+            bench.drive(&warming, stop, &mut |_| ())?;
+        }
+        let record = bench.measure_point(&point, stop, listen)?;
+        // A database that ended a session will most likely end the next one too, or is gone.
+        let is_lost = matches!(record.end, End::Broken(_)) && bench.engine.witness().is_some();
+        if record.measured > Nanos(0) {
+            journal.point(&record)?;
+            listen(Event::End(&record));
+            records.push(record);
+        }
+        if is_lost {
+            break;
+        }
+    }
+    Ok(records)
 }
 
 impl Bench {

@@ -78,7 +78,7 @@ pub use result::{ImportedResult, RunResult};
 pub use robust::median;
 #[cfg(test)]
 pub(crate) use rounds::example as example_rounds;
-pub use rounds::{Kept, Round, RoundEnd, RoundHost, round};
+pub use rounds::{Kept, Round, RoundEnd, RoundHost, numbered_round, round};
 pub use run_checks::{CacheTest, answers_from_cache};
 pub use series_figures::{Extreme, Hour, SeriesFigures};
 pub use soak::{SoakReader, SoakResult};

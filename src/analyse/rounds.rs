@@ -126,6 +126,12 @@ impl Round {
 #[must_use]
 pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     let Coordinates::Round { round: number, .. } = record.coordinates else { return None };
+    numbered_round(number, record, objectives)
+}
+
+/// The figures of any point, as those of round `number`. `None` if its start is not a time.
+#[must_use]
+pub fn numbered_round(number: u32, record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     let begin: Moment = record.started.parse().ok()?;
     let stream = record.streams.first();
     let total = stream.map(crate::record::StreamRecord::total).unwrap_or_default();

@@ -39,6 +39,7 @@ pub(super) struct CalibrateArgs {
     read_only: bool,
     /// Second depth of the search, after depth 1: the number of disks, if you know it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(conflicts_with = "resume")]
     num_disks: u32,
     /// Prints the row that `DBA_RSRC_IO_CALIBRATE` would have
     #[arg(long)]
@@ -69,26 +70,26 @@ impl Database {
 
 /// Measures, and shows the results.
 pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
-    let mut job = if let Some(directory) = &args.measuring.resume {
-        measuring::resume(directory, &args.measuring)?
+    let mut job = if let Some(run) = &args.measuring.outcome.resume {
+        measuring::resume(run, &args.measuring, "calibrate", None)?
     } else {
         let engine = args.like.map_or("auto", |like| like.manner().2);
         measuring::begin(&args.measuring, Request::Calibrate(args.request()?), engine)?
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
-    let directory = job.results.directory();
+    let path = job.results.path();
     let found = report::result(&run);
     let RunResult::Calibration(calibration) = &found else {
-        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
+        return Err(Error::failed("the journal is no calibration's any more", "rigel report shows what it is"));
     };
     let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
         result(&report::oracle_row::oracle_row(&run, calibration));
-        page::place(&run, &found, directory, verbs);
+        page::place(&run, &found, path, verbs);
     } else {
-        page::show(&run, &found, directory, args.measuring.outcome.json, verbs);
+        page::show(&run, &found, path, args.measuring.outcome.json, verbs);
     }
-    measuring::refuse_incomplete(&run, stopped, directory)?;
+    measuring::conclude(job, &run, stopped)?;
     let asked = matches!(run.header.request(), Request::Calibrate(request) if request.bound_given);
     Ok(if asked && calibration.sustained.kept.is_none() { 3 } else { 0 })
 }

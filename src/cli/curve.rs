@@ -32,7 +32,7 @@ pub(super) struct CurveArgs {
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
     /// How the due times of --rate are spaced [default: poisson]
-    #[arg(long, value_name = "SPACING", value_enum, requires = "rate")]
+    #[arg(long, value_name = "SPACING", value_enum, requires = "rate", conflicts_with = "resume")]
     arrivals: Option<Spacing>,
     /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
     #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -73,8 +73,14 @@ enum Spacing {
 
 /// Measures, and shows the curve.
 pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
-    let mut job = if let Some(directory) = &args.measuring.resume {
-        measuring::resume(directory, &args.measuring)?
+    let mut job = if let Some(run) = &args.measuring.outcome.resume {
+        if args.work != WorkArgs::default() {
+            return Err(Error::usage(
+                "a resumed curve has its work from its beginning",
+                "give --resume without it, or begin another curve",
+            ));
+        }
+        measuring::resume(run, &args.measuring, "curve", None)?
     } else if let Some(urls) = database::urls(&args.measuring.targets)? {
         args.on_database(&urls)?
     } else {
@@ -88,13 +94,10 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
         measuring::begin(&args.measuring, Request::Curve(args.request()?), engine)?
     };
     let (run, stopped) = measuring::measure(&mut job, &args.measuring)?;
-    let directory = job.results.directory();
     let found = report::result(&run);
-    let RunResult::Curve(curve) = &found else {
-        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
-    };
-    page::show(&run, &found, directory, args.measuring.outcome.json, "`rigel report`, `advise` and `compare`");
-    measuring::refuse_incomplete(&run, stopped, directory)?;
+    page::show(&run, &found, job.results.path(), args.measuring.outcome.json, "`rigel report`, `advise` and `compare`");
+    measuring::conclude(job, &run, stopped)?;
+    let RunResult::Curve(curve) = &found else { return Ok(0) };
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 
@@ -127,7 +130,7 @@ impl CurveArgs {
             sql: Some(terms),
             ..self.request()?
         };
-        measuring::begin_sql(&self.measuring, Request::Curve(request), access, None, Vec::new())
+        measuring::begin_sql(&self.measuring, Request::Curve(request), access)
     }
 
     fn request(&self) -> Result<CurveRequest, Error> {

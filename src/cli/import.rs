@@ -89,7 +89,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Error> {
     let found = import::read(&sources, args.format, &columns)?;
     refuse_idle_columns(&columns, &found)?;
     results.claim()?;
-    let directory = results.directory();
+    let directory = results.path();
     let mut journal = Journal::create(directory, &header(args, &names, &found))?;
     found.iter().try_for_each(|one| journal.imported(one))?;
     let run = journal::read(directory)?;

@@ -1,36 +1,38 @@
 //! What verbs that measure have in common: their targets and terms, a run's journal from the first point to the last,
 //! and going on with a run that was cut short.
 
+mod benches;
 pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
+use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use super::progress::Progress;
+use super::progress::{Progress, Way};
 use super::results::Results;
+use super::sql::{Private, ServerArgs};
 use super::target::{self, Given};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
-    Bytes, Coordinates, Error, Finding, Invocation, Layout, Point, Request, RunOptions, SqlTarget, Target,
+    Bytes, Coordinates, Dbms, Error, Invocation, Layout, Point, PrivateServer, Request, RunOptions, SqlTarget, Target,
+    TargetFacts,
 };
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
-use crate::run::{Bench, BenchRequest, Event, Listen, Next, SqlRequest};
+use crate::run::{self, Bench, Event, Listen, Next};
+use benches::Benches;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// What a run that is gone on with has from its beginning.
-const RESUMED: [&str; 9] =
-    ["targets", "out", "scratch_size", "engine", "keep", "buffered", "allow_holes", "workers", "seed"];
 
 /// The valid values of `--engine`.
 pub(super) fn engines() -> PossibleValuesParser {
@@ -43,33 +45,30 @@ pub(super) fn engines() -> PossibleValuesParser {
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct MeasuringArgs {
     /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
-    #[arg(value_name = "TARGET", required_unless_present = "resume")]
+    #[arg(value_name = "TARGET", required_unless_present = "resume", conflicts_with = "resume")]
     pub(super) targets: Vec<OsString>,
     /// Size of the scratch file, such as 4GiB [default: by the free space]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     pub(super) scratch_size: Option<Bytes>,
     /// Keeps the scratch file
-    #[arg(long)]
+    #[arg(long, conflicts_with = "resume")]
     pub(super) keep: bool,
     /// I/O engine; auto is the best that works here
-    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    #[arg(long, value_name = "ENGINE", value_parser = engines(), conflicts_with = "resume")]
     pub(super) engine: Option<String>,
     /// Uses the page cache instead of direct I/O
-    #[arg(long)]
+    #[arg(long, conflicts_with = "resume")]
     pub(super) buffered: bool,
     /// Allows targets with holes: blocks that were never written
-    #[arg(long)]
+    #[arg(long, conflicts_with = "resume")]
     pub(super) allow_holes: bool,
     /// Allows Rigel to overwrite this target: repeat its path; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(super) destroy: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) outcome: OutcomeArgs,
-    /// Resumes the run in this directory with its original options
-    #[arg(long, value_name = "DIR", conflicts_with_all = RESUMED)]
-    pub(super) resume: Option<PathBuf>,
     /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "resume")]
     pub(super) workers: Option<u32>,
     #[command(flatten)]
     pub(super) password: PasswordArgs,
@@ -89,31 +88,53 @@ pub(super) struct Job {
     pub(super) results: Results,
     /// How a database is reached.
     access: Option<Access>,
-    /// What is doubtful about a server that was made for this run.
-    findings: Vec<Finding>,
+    /// The server that was made for this run; it is removed with this.
+    private: Option<Private>,
     /// The run so far, and its journal.
     resumed: Option<(Journal, Run)>,
 }
 
 impl Job {
-    /// A new run of `invocation`.
-    pub(super) fn new(
-        invocation: Invocation,
-        target: Target,
-        engine: EngineChoice,
-        command: Vec<String>,
-        results: Results,
-    ) -> Self {
-        Self { invocation, target, engine, command, results, access: None, findings: Vec::new(), resumed: None }
-    }
-
     /// Points that are still to be measured, as far as that is known before it is measured.
     pub(super) fn points_expected(&self) -> usize {
         let expected = self.invocation.request.points_expected(0);
         match (&self.invocation.request, &self.resumed) {
-            (Request::Orion(_), Some((_, run))) => expected - run.complete().len().min(expected),
+            (request, Some((_, run))) if request.is_known_beforehand() => expected - run.complete().len().min(expected),
             _ => expected,
         }
+    }
+
+    /// True if nothing of a resumed run is left to measure.
+    fn is_over(&self) -> bool {
+        let Some((_, run)) = &self.resumed else { return false };
+        let request = &self.invocation.request;
+        if request.is_known_beforehand() {
+            return self.points_expected() == 0;
+        }
+        let done = run.latest().into_iter().filter(|point| point.end == End::Complete);
+        let done: Vec<PointSummary> = done.map(|point| summarise_within(&point, request.bound())).collect();
+        request.next(run.header.facts.usable.0, self.invocation.options.seed, &done).is_none()
+    }
+
+    /// Makes, starts and loads the private server of the run, if it has one.
+    fn serve(&mut self, way: Way, stop: &AtomicBool) -> Result<(), Error> {
+        let request = &self.invocation.request;
+        let Target::Sql(SqlTarget { dbms, urls, private_in: Some(directory), private: Some(server) }) =
+            &mut self.target
+        else {
+            return Ok(());
+        };
+        let Some(tables) = request.tables() else { return Ok(()) };
+        let directory = begun_in(&self.invocation.options.directory).join(&*directory);
+        server.device = same_device(&directory, server.device)?;
+        let mut private = Private::make(*dbms, &directory, server, tables, request.writes(), way, stop)?;
+        if let Request::Layers(_) = request {
+            private.share_files(tables)?;
+        }
+        *urls = private.access.servers.iter().map(ToString::to_string).collect();
+        self.access = Some(private.access.clone());
+        self.private = Some(private);
+        Ok(())
     }
 
     /// Makes the directory of a new run. Where another run of this minute has the name of Orion's files, a number
@@ -135,28 +156,36 @@ pub(super) fn begin(args: &MeasuringArgs, request: Request, engine: &str) -> Res
     begin_on(args, request, engine, target(args)?)
 }
 
-/// Refuses a directory for results that cannot be used, before anything is made.
-pub(super) fn refuse_unusable(args: &MeasuringArgs) -> Result<(), Error> {
-    args.outcome.out.as_deref().map_or(Ok(()), journal::refuse_unusable)
-}
-
-/// The same on a database. `private_in` is the directory of a server that was made for this run.
-pub(super) fn begin_sql(
-    args: &MeasuringArgs,
-    request: Request,
-    access: Access,
-    private_in: Option<String>,
-    findings: Vec<Finding>,
-) -> Result<Job, Error> {
+/// The same on a database.
+pub(super) fn begin_sql(args: &MeasuringArgs, request: Request, access: Access) -> Result<Job, Error> {
     let urls = access.servers.iter().map(ToString::to_string).collect();
     let dbms = access.dbms();
-    let target = Target::Sql(SqlTarget { dbms, urls, private_in });
+    let target = Target::Sql(SqlTarget { dbms, urls, private_in: None, private: None });
     let job = begin_on(args, request, dbms.name(), target)?;
-    Ok(Job { access: Some(access), findings, ..job })
+    Ok(Job { access: Some(access), ..job })
 }
 
+/// The same on a server that is made for this run in `directory`, when it is measured.
+pub(super) fn begin_private(
+    args: &MeasuringArgs,
+    request: Request,
+    dbms: Dbms,
+    directory: &Path,
+    server: PrivateServer,
+) -> Result<Job, Error> {
+    let private_in = Some(directory.display().to_string());
+    let target = Target::Sql(SqlTarget { dbms, urls: Vec::new(), private_in, private: Some(server) });
+    begin_on(args, request, dbms.name(), target)
+}
+
+/// The same on a target that is known already.
 fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target) -> Result<Job, Error> {
     let results = Results::begin(args.outcome.out.as_deref(), request.verb())?;
+    Ok(job(args, request, engine, target, results))
+}
+
+/// A new run that leaves these results.
+pub(super) fn job(args: &MeasuringArgs, request: Request, engine: &str, target: Target, results: Results) -> Job {
     let options = RunOptions {
         destroy: args.destroy.clone(),
         allow_holes: args.allow_holes,
@@ -168,7 +197,7 @@ fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target
         EngineChoice { name: args.engine.clone().unwrap_or_else(|| engine.to_string()), buffered: args.buffered };
     let command = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let invocation = Invocation { request, options, files: None };
-    Ok(Job::new(invocation, target, engine, command, results))
+    Job { invocation, target, engine, command, results, access: None, private: None, resumed: None }
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
@@ -182,35 +211,70 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
     Ok(target)
 }
 
-/// A run that was cut short: all that it was is in its journal.
-pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
-    let (journal, run) = reopen(directory)?;
-    if let Request::Orion(_) = run.header.request() {
-        return Err(Error::usage("this run was made by rigel orion", "resume it by the verb that began it"));
+/// A run of `verb` that was cut short, given by its directory or its journal: all that it was is in its journal.
+/// `server` are the options of verbs that make private servers.
+pub(super) fn resume(run: &Path, args: &MeasuringArgs, verb: &str, server: Option<&ServerArgs>) -> Result<Job, Error> {
+    let path = run;
+    let (journal, run) = Journal::reopen(path)?;
+    if run.cut {
+        remark("the journal's last line was cut off: the point it was for runs again\n");
     }
-    job_again(directory, args, journal, run)
+    refuse_other_verb(&run.header, verb, path)?;
+    job_again(path, args, server, journal, run)
+}
+
+/// Refuses to resume a run by another verb than its own.
+fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Error> {
+    let own = header.request().command();
+    if own == verb {
+        return Ok(());
+    }
+    let hint = match header.request() {
+        Request::Import(_) => "import the files again".to_string(),
+        _ => format!("resume it by `{}`", resume_command(header, path)),
+    };
+    Err(Error::usage(format!("this run was made by rigel {own}"), hint))
+}
+
+/// The command that resumes the run with this header.
+fn resume_command(header: &Header, path: &Path) -> String {
+    let again = match &header.target {
+        Target::Sql(SqlTarget { private: Some(server), .. }) => server.confirmed_options(),
+        _ => String::new(),
+    };
+    format!("rigel {} --resume {}{again}", header.request().command(), path.display())
 }
 
 /// The job of the run whose journal this is.
-pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal, run: Run) -> Result<Job, Error> {
+fn job_again(
+    path: &Path,
+    args: &MeasuringArgs,
+    server: Option<&ServerArgs>,
+    journal: Journal,
+    run: Run,
+) -> Result<Job, Error> {
     let header = run.header.clone();
     let mut invocation = header.invocation;
-    if let Request::Layers(_) | Request::Import(_) = invocation.request {
-        return Err(Error::usage(
-            format!("this run was made by rigel {}", invocation.request.command()),
-            "resume it by the verb that began it",
-        ));
-    }
     // Leave to destroy is given anew: much may have changed since.
     invocation.options.destroy.clone_from(&args.destroy);
     let begun_in = begun_in(&invocation.options.directory);
     if let Some(files) = &mut invocation.files {
         files.prefix = begun_in.join(&files.prefix);
     }
-    let target = target_again(&run.header, &begun_in);
-    let access = match &target {
-        Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
-            return Err(Error::usage("the server of this run was its own, and is gone with it", "begin another run"));
+    let mut target = target_again(&run.header, &begun_in);
+    let access = match &mut target {
+        Target::Sql(SqlTarget { private_in: Some(directory), private, .. }) => {
+            let known = private.as_mut().zip(server).ok_or_else(|| {
+                let what = "the private server of this run is gone, and its journal does not say how it was made";
+                Error::usage(what, "begin another run")
+            });
+            let (private, server) = known?;
+            server.confirm(private)?;
+            remark(&format!("resuming on a private server in '{directory}', which the journal names\n"));
+            None
+        }
+        Target::Sql(_) if server.is_some_and(ServerArgs::names_programs) => {
+            return Err(ServerArgs::without_server());
         }
         Target::Sql(servers) => Some(database::access_again(&servers.urls, &args.password)?),
         _ => None,
@@ -220,20 +284,11 @@ pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal
         target,
         engine: header.engine,
         command: header.command,
-        results: Results::existing(directory),
+        results: Results::existing(path),
         access,
-        findings: Vec::new(),
+        private: None,
         resumed: Some((journal, run)),
     })
-}
-
-/// The journal in `directory`, to be gone on with.
-pub(super) fn reopen(directory: &Path) -> Result<(Journal, Run), Error> {
-    let (journal, run) = Journal::reopen(directory)?;
-    if run.cut {
-        remark("the journal's last line was cut off: the point it was for runs again\n");
-    }
-    Ok((journal, run))
 }
 
 /// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
@@ -269,15 +324,49 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
     }
 }
 
-/// Points of one run are of one volume. A scratch file that was made anew is like the one before.
-pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<(), Error> {
-    let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
-    match header.facts.difference(&bench.facts) {
-        Some(difference) if !scratch => Err(Error::usage(
+/// Points of one run are of one volume. A scratch file that was made anew is like the one before, and so is a private
+/// server.
+fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Error> {
+    let difference = match &header.target {
+        Target::Sql(SqlTarget { private_in: Some(_), .. }) => difference_of_private(&header.facts, found),
+        Target::Scratch { .. } if found.usable == header.facts.usable => None,
+        _ => header.facts.difference(found),
+    };
+    match difference {
+        Some(difference) => Err(Error::usage(
             format!("this run cannot go on: {difference}"),
             "bring back the target it was begun on, or begin another run",
         )),
-        _ => Ok(()),
+        None => Ok(()),
+    }
+}
+
+/// The first difference between a private server and the one before it, in words. Its files and directory are new.
+fn difference_of_private(then: &TargetFacts, now: &TargetFacts) -> Option<String> {
+    let alone = |facts: &TargetFacts| TargetFacts { members: Vec::new(), ..facts.clone() };
+    alone(then).difference(&alone(now)).or_else(|| {
+        let (then, now) = then.server.as_ref().zip(now.server.as_ref())?;
+        let is_other =
+            |(name, value): &(&String, &String)| *name != "data_directory" && now.settings.get(*name) != Some(value);
+        let (name, value) = then.settings.iter().find(is_other)?;
+        let found = now.settings.get(name).map_or("unknown", String::as_str);
+        Some(format!("the server's {name} was '{value}' and is '{found}'"))
+    })
+}
+
+/// The device of a private server's directory. Refuses another one than that of the run so far, if it is known.
+fn same_device(directory: &Path, then: Option<(u32, u32)>) -> Result<Option<(u32, u32)>, Error> {
+    let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
+    let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
+    match then.zip(now).filter(|(then, now)| then != now) {
+        Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
+            format!(
+                "this run cannot go on: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
+                directory.display()
+            ),
+            "mount the storage that it was begun on, or begin another run",
+        )),
+        None => Ok(now),
     }
 }
 
@@ -311,7 +400,13 @@ pub(super) fn measure_announced(
     outcome: &OutcomeArgs,
     announce: &dyn Announce,
 ) -> Result<(Run, bool), Error> {
+    if job.is_over() {
+        remark("nothing of this run is left to measure\n\n");
+        return Ok((journal::read(job.results.path())?, false));
+    }
     let stop = stop_flag()?;
+    let metrics = Metrics::of(outcome)?;
+    job.serve(outcome.progress(), &stop)?;
     let request = job.invocation.request.clone();
     let expected = job.points_expected();
     let title = format!("{} {}", request.verb(), job.target);
@@ -319,57 +414,77 @@ pub(super) fn measure_announced(
     let aside = |say: &dyn Fn()| progress.borrow().aside(say);
     let mut listen = |event: Event| {
         if let Event::Begin { point } = &event {
-            if !matches!(request, Request::Orion(_)) {
+            if !request.is_known_beforehand() {
                 progress.borrow_mut().expect(|done| request.points_expected(done));
             }
             announce.point(point.coordinates, &aside);
         }
         progress.borrow_mut().hear(&event);
     };
-    let measured = prepare_and_measure(job, &stop, &|job| announce.ready(job, &aside), &mut listen);
+    let ended = |header: &Header, record: Option<&PointRecord>| {
+        if let Some(metrics) = &metrics {
+            metrics.add(header, record);
+        }
+    };
+    let measured = prepare_and_measure(job, &stop, &|job| announce.ready(job, &aside), &mut listen, &ended);
     progress.borrow().finish();
-    let directory = job.results.directory();
+    let path = job.results.path();
     if let Err(error) = measured {
-        let points = journal::read(directory).map_or(0, |run| run.points.len());
+        let points = journal::read(path).map_or(0, |run| run.points.len());
         if points > 0 {
-            remark(&format!("{points} points are in the journal: rigel report {}\n", directory.display()));
+            remark(&format!("{points} points are in the journal: rigel report {}\n", path.display()));
         }
         return Err(error);
     }
-    Ok((journal::read(directory)?, stop.load(Ordering::Relaxed)))
+    Ok((journal::read(path)?, stop.load(Ordering::Relaxed)))
 }
+
+/// Told of the header once the journal is there, then of every point that is in it, in order.
+type Ended<'a> = dyn Fn(&Header, Option<&PointRecord>) + 'a;
 
 fn prepare_and_measure(
     job: &mut Job,
     stop: &AtomicBool,
     is_ready: &dyn Fn(&Job),
     listen: &mut Listen,
+    ended: &Ended,
 ) -> Result<(), Error> {
-    let mut bench = ready(job, stop, listen)?;
-    bench.findings.append(&mut job.findings);
+    let benches = Benches::prepare(job, stop, listen)?;
+    benches.name_engines(&mut job.invocation.request);
     let is_matrix = matches!(job.invocation.request, Request::Orion(_));
-    let (mut journal, done): (_, Vec<PointRecord>) = if let Some((journal, run)) = job.resumed.take() {
-        refuse_another_target(&run.header, &bench)?;
-        (journal, run.latest().into_iter().filter(|point| point.end == End::Complete).collect())
+    let (mut journal, header, before) = if let Some((journal, run)) = job.resumed.take() {
+        refuse_another_target(&run.header, &benches.main().facts)?;
+        (journal, run.header.clone(), Some(run))
     } else {
         job.claim()?;
         // Which points a search has is found out while measuring; every record says what was asked of it.
-        let points = if is_matrix { bench.points.clone() } else { Vec::new() };
-        let header = header(&bench, points, &job.command, &job.target, job.engine.buffered, &job.invocation);
-        (Journal::create(job.results.directory(), &header)?, Vec::new())
+        let points = if is_matrix { benches.main().points.clone() } else { Vec::new() };
+        let header = benches.header(job, points);
+        (Journal::create(job.results.path(), &header)?, header, None)
     };
+    ended(&header, None);
+    before.iter().flat_map(|run| &run.points).for_each(|record| ended(&header, Some(record)));
+    let done = before.map_or_else(Vec::new, |run| run.latest());
+    let done: Vec<PointRecord> = done.into_iter().filter(|point| point.end == End::Complete).collect();
     is_ready(job);
+    let mut listen = |event: Event| {
+        if let Event::End(record) = event {
+            ended(&header, Some(record));
+        }
+        listen(event);
+    };
+    let bench_of = |point: &Point| benches.of(point);
     let (search, seed) = (&job.invocation.request, job.invocation.options.seed);
     if is_matrix {
         let is_left = |point: &&Point| done.iter().all(|record| record.coordinates != point.coordinates);
-        let mut left = bench.points.iter().filter(is_left);
+        let mut left = benches.main().points.iter().filter(is_left);
         let mut next = |_: &[PointRecord]| {
             let point = left.next()?.clone();
             Some(Next { warming: search.warming(point.coordinates, 0, seed), point })
         };
-        return bench.measure(&mut journal, Vec::new(), &mut next, stop, listen).map(drop);
+        return run::measure(&bench_of, &mut journal, Vec::new(), &mut next, stop, &mut listen).map(drop);
     }
-    let usable = bench.facts.usable.0;
+    let usable = benches.main().facts.usable.0;
     let mut asked = None;
     let mut summaries: Vec<PointSummary> = Vec::new();
     let mut plan = |records: &[PointRecord]| {
@@ -381,75 +496,49 @@ fn prepare_and_measure(
         let again = asked.replace(point.coordinates) == Some(point.coordinates);
         (!again).then(|| Next { warming: search.warming(point.coordinates, usable, seed), point })
     };
-    bench.measure(&mut journal, done, &mut plan, stop, listen).map(drop)
+    run::measure(&bench_of, &mut journal, done, &mut plan, stop, &mut listen).map(drop)
 }
 
-/// The bench of a job.
-fn ready(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
-    let Invocation { request, options, .. } = &job.invocation;
-    let sql = job.access.as_ref().zip(request.sql()).map(|(access, terms)| SqlRequest {
-        access,
-        work: terms.work,
-        statement_timeout: terms.statement_timeout,
-    });
-    let asked = BenchRequest {
-        target: &job.target,
-        engine: &job.engine,
-        grain: request.grain(),
-        largest: request.largest(),
-        writes: request.writes(),
-        destroy: &options.destroy,
-        allow_holes: options.allow_holes,
-        workers: options.workers,
-        seed: options.seed,
-        sql,
-    };
-    Bench::prepare(&asked, |volume| request.prepared(volume, options.seed), stop, listen)
-}
-
-/// The first line of a run's journal: `points` are planned on this bench, and `invocation` is what was asked for.
-pub(super) fn header(
-    bench: &Bench,
-    points: Vec<Point>,
-    command: &[String],
-    target: &Target,
-    buffered: bool,
-    invocation: &Invocation,
-) -> Header {
+/// The first line of a run's journal: `points` are planned on this bench.
+fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> Header {
     Header {
         format: journal::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         started: clock::wall_time(),
-        command: command.to_vec(),
-        target: target.clone(),
-        engine: EngineChoice { name: bench.engine_name().into(), buffered },
+        command: job.command.clone(),
+        target: job.target.clone(),
+        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
         engine_about: bench.engine_about(),
         points,
-        invocation: invocation.clone(),
+        invocation: job.invocation.clone(),
         host: bench.host.clone(),
         facts: bench.facts.clone(),
         findings: bench.findings.clone(),
     }
 }
 
+/// Ends a run whose report was shown: removes its private server, then refuses a run that is not whole.
+pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool) -> Result<(), Error> {
+    if let Some(private) = job.private.take() {
+        private.server.stop()?;
+    }
+    refuse_incomplete(run, stopped, job.results.path())
+}
+
 /// Refuses a run that is not whole: it was stopped, a session broke, or I/Os failed.
-pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> Result<(), Error> {
+fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error> {
     let points = run.latest();
     let broken = points.iter().find_map(|point| match &point.end {
         End::Broken(why) => Some(format!("{}: {why}", point.coordinates)),
         _ => None,
     });
-    let verb = run.header.request().command();
-    let is_gone = matches!(&run.header.target, Target::Sql(SqlTarget { private_in: Some(_), .. }));
-    if stopped || broken.is_some() || points.is_empty() {
+    let request = run.header.request();
+    let known = if request.is_known_beforehand() { request.points_expected(0) } else { 1 };
+    if stopped || broken.is_some() || points.len() < known {
         let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));
         return Err(Error::failed(
             format!("the run ended {why}"),
-            if is_gone {
-                "its server is gone with it: begin another run".to_string()
-            } else {
-                format!("resume it by `rigel {verb} --resume {}`", directory.display())
-            },
+            format!("resume it by `{}`", resume_command(&run.header, path)),
         ));
     }
     refuse_failed(&points)

@@ -14,6 +14,7 @@ mod import;
 mod layers;
 mod live;
 mod measuring;
+mod metrics;
 mod orion;
 pub mod orion_args;
 pub mod outcome;
@@ -167,6 +168,53 @@ mod tests {
     #[test]
     fn the_definition_of_the_command_line_holds_together() {
         super::command().debug_assert();
+    }
+
+    /// The options that mean the same in every verb that measures.
+    const COMMON: [&str; 7] = ["out", "json", "no-progress", "live", "seed", "resume", "metrics"];
+
+    /// All verbs below `command` that have no verbs of their own, with their names after `rigel`.
+    fn verbs(command: &clap::Command) -> Vec<(String, &clap::Command)> {
+        command
+            .get_subcommands()
+            .flat_map(|verb| {
+                let name = verb.get_name().to_string();
+                if verb.has_subcommands() {
+                    verbs(verb).into_iter().map(|(below, verb)| (format!("{name} {below}"), verb)).collect()
+                } else {
+                    vec![(name, verb)]
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_verb_that_measures_has_the_same_options_for_its_run() {
+        let command = super::command();
+        let option = |verb: &clap::Command, name: &str| {
+            let arg = verb.get_arguments().find(|arg| arg.get_long() == Some(name))?;
+            let values: Vec<String> =
+                arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
+            let helps = [arg.get_help(), arg.get_long_help()].map(|help| help.map(ToString::to_string));
+            let defaults: Vec<String> =
+                arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+            Some((helps, values, defaults, arg.get_num_args()))
+        };
+        let measures = |verb: &clap::Command| {
+            ["live", "seed", "resume", "metrics"].iter().any(|name| option(verb, name).is_some())
+        };
+        let measuring: Vec<_> = verbs(&command).into_iter().filter(|(_, verb)| measures(verb)).collect();
+        let mut names: Vec<&str> = measuring.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["calibrate", "curve", "layers", "orion", "soak", "sql run"]);
+        let (_, first) = &measuring[0];
+        for name in COMMON {
+            let expected = option(first, name);
+            assert!(expected.is_some(), "{name}");
+            for (verb, of_verb) in &measuring {
+                assert_eq!(option(of_verb, name), expected, "--{name} of rigel {verb}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `rigel orion`, or the program called `orion`: Orion's runs, with Orion's files and our journal.
 
-use super::measuring::{self, Announce, Job, MeasuringArgs, refuse_failed, reopen};
+use super::measuring::{self, Announce, Job, MeasuringArgs, refuse_failed};
 use super::orion_args::{self, OrionArgs, Parsed};
 use super::output::{self, remark, result};
 use super::page;
@@ -8,7 +8,7 @@ use super::results::Results;
 use super::target::check_members;
 use crate::clock;
 use crate::files;
-use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request, RunOptions};
+use crate::model::{Coordinates, Error, Invocation, OrionFiles, OrionRequest, Request};
 use crate::plan::lun;
 use crate::record::journal::{self, Run};
 use crate::record::{End, PointRecord};
@@ -56,8 +56,8 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8, Error> {
         Parsed::Measure(args) => args,
     };
     args.remarks().iter().for_each(|text| remark(&format!("{text}\n")));
-    let mut job = match &args.resume {
-        Some(directory) => resume(directory, &args.destroy)?,
+    let mut job = match &args.outcome.resume {
+        Some(run) => resume(run, &args)?,
         None => begin(&args, arguments)?,
     };
     let announcer = Announcer { args: &args, request: request_of(&job)?.clone(), cells: job.points_expected() };
@@ -121,25 +121,27 @@ fn begin(args: &OrionArgs, arguments: &[OsString]) -> Result<Job, Error> {
         }
         Some(out) => (out.join(prefix.file_name().unwrap_or_default()), Results::named(out)?),
     };
-    let options = RunOptions {
-        destroy: args.destroy.clone(),
+    let mut job = measuring::job(&measuring(args), Request::Orion(request), &args.engine, target, results);
+    job.command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    job.invocation.files = Some(OrionFiles { stamp, prefix });
+    Ok(job)
+}
+
+/// The options that Orion's verb shares with the others.
+fn measuring(args: &OrionArgs) -> MeasuringArgs {
+    MeasuringArgs {
+        buffered: args.buffered,
         allow_holes: args.allow_holes,
-        workers: args.workers.unwrap_or(1) as usize,
-        seed: args.outcome.seed(),
-        directory: std::env::current_dir().unwrap_or_default(),
-    };
-    let command = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let files = Some(OrionFiles { stamp, prefix });
-    let invocation = Invocation { request: Request::Orion(request), options, files };
-    Ok(Job::new(invocation, target, args.engine_choice(), command, results))
+        destroy: args.destroy.clone(),
+        outcome: args.outcome.clone(),
+        workers: args.workers,
+        ..MeasuringArgs::default()
+    }
 }
 
 /// A run that was cut short, from its journal.
-fn resume(directory: &Path, destroy: &[PathBuf]) -> Result<Job, Error> {
-    let (journal, run) = reopen(directory)?;
-    OrionRun::of(&run)?;
-    let again = MeasuringArgs { destroy: destroy.to_vec(), ..MeasuringArgs::default() };
-    let job = measuring::job_again(directory, &again, journal, run)?;
+fn resume(run: &Path, args: &OrionArgs) -> Result<Job, Error> {
+    let job = measuring::resume(run, &measuring(args), "orion", None)?;
     job.invocation.files.iter().try_for_each(|files| refuse_unsafe(&files.prefix))?;
     Ok(job)
 }
@@ -147,7 +149,7 @@ fn resume(directory: &Path, destroy: &[PathBuf]) -> Result<Job, Error> {
 /// Prints the results and writes Orion's files, all from the journal. What was measured is shown before anything can
 /// fail for want of room.
 fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
-    let run = journal::read(job.results.directory())?;
+    let run = journal::read(job.results.path())?;
     let points = run.latest();
     let asked = OrionRun::of(&run)?;
     let prefix = job.invocation.files.as_ref().map_or(&asked.files.prefix, |files| &files.prefix);
@@ -163,10 +165,10 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     for path in &files {
         let _ = writeln!(list, "  {}", path.display());
     }
-    let _ = writeln!(list, "the whole record, for `rigel report`:\n  {}", job.results.directory().display());
+    let _ = writeln!(list, "the whole record, for `rigel report`:\n  {}", job.results.path().display());
     remark(&list);
-    page::beside(&run, &found, job.results.directory());
-    exit_status(&run, &points, job.results.directory(), stopped)
+    page::beside(&run, &found, job.results.path());
+    exit_status(&run, &points, job.results.path(), stopped)
 }
 
 /// 0 if every point ran to its end and every operation did what it should.

@@ -10,7 +10,6 @@ use super::target::Given;
 use crate::engine;
 use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
 use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
-use crate::record::journal::EngineChoice;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -30,6 +29,7 @@ use std::path::{Path, PathBuf};
     disable_help_flag = true,
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
     after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
+                  Orion's own files are written into the directory of --out; without it, here.\n\
                   Example: orion --run oltp --testname mytest --num_disks 4\n\
                   Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage."
 )]
@@ -141,9 +141,6 @@ pub struct OrionArgs {
     #[expect(missing_docs, reason = "clap would show it instead of the options")]
     #[command(flatten, next_help_heading = RIGELS)]
     pub outcome: OutcomeArgs,
-    /// Resumes the run in this directory with its original options
-    #[arg(long, value_name = "DIR", help_heading = RIGELS)]
-    pub resume: Option<PathBuf>,
     /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
@@ -180,12 +177,13 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
 ];
 
 /// Rigel's options with a value, and the valid values of each; `valid_values` has those of `--engine`.
-const RIGEL_VALUES: [(&str, &str); 7] = [
+const RIGEL_VALUES: [(&str, &str); 8] = [
     ("target", "a file, a block device, a directory, sim:SERVERS,SERVICE_TIME or null:"),
     ("scratch-size", "a size such as 512MiB or 4GiB"),
     ("destroy", "the path of a target, as given there"),
     ("out", "a directory that is empty or does not exist"),
-    ("resume", "the directory of a run"),
+    ("resume", "the directory of a run, or its journal"),
+    ("metrics", "an address such as 127.0.0.1:9464"),
     ("workers", "a whole number from 1 to 1024"),
     ("seed", "a whole number"),
 ];
@@ -247,10 +245,7 @@ pub fn command() -> clap::Command {
     // A negative number is an invalid value, reported with its option, and not an unknown option.
     let negative =
         |arg: clap::Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
-    // Orion's own files have a place of their own.
-    let out = "Directory for everything written [default: Orion's files here, the journal in a .rigel directory beside \
-               them]";
-    OrionArgs::command().mut_args(negative).mut_arg("out", |arg| arg.help(out))
+    OrionArgs::command().mut_args(negative)
 }
 
 /// What the arguments request.
@@ -433,7 +428,7 @@ fn valid_values(name: &str) -> String {
 impl OrionArgs {
     /// Refuses contradictions that can be found without the targets.
     fn check(&self) -> Result<(), Error> {
-        let Some(directory) = &self.resume else { return Ok(()) };
+        let Some(run) = &self.outcome.resume else { return Ok(()) };
         let fixed = self.given.iter().find(|option| *option != "verbose").map(|option| format!("-{option}"));
         let rigels = [
             ("--target", !self.target.is_empty()),
@@ -443,14 +438,12 @@ impl OrionArgs {
             ("--buffered", self.buffered),
             ("--allow-holes", self.allow_holes),
             ("--workers", self.workers.is_some()),
-            ("--out", self.outcome.out.is_some()),
-            ("--seed", self.outcome.seed.is_some()),
         ];
         let rigels = rigels.into_iter().find(|(_, given)| *given).map(|(option, _)| option.to_string());
         match fixed.or(rigels) {
             None => Ok(()),
             Some(option) => Err(Error::usage(
-                format!("{option} cannot be given with --resume {}", directory.display()),
+                format!("{option} cannot be given with --resume {}", run.display()),
                 "the run goes on as it was asked for; start another to change it",
             )),
         }
@@ -526,12 +519,6 @@ impl OrionArgs {
         Ok(request)
     }
 
-    /// The requested engine.
-    #[must_use]
-    pub fn engine_choice(&self) -> EngineChoice {
-        EngineChoice { name: self.engine.clone(), buffered: self.buffered }
-    }
-
     /// A sentence for each given option that has no effect here.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
@@ -542,7 +529,7 @@ impl OrionArgs {
             ),
             (self.hugenotneeded, "-hugenotneeded does nothing here: no huge pages are asked for in the first place"),
             (
-                !self.destroy.is_empty() && self.write == 0 && self.resume.is_none(),
+                !self.destroy.is_empty() && self.write == 0 && self.outcome.resume.is_none(),
                 "--destroy does nothing here: without -write nothing is written",
             ),
         ];
@@ -703,7 +690,7 @@ mod tests {
     #[test]
     fn a_run_goes_on_without_orions_options() {
         let args = args("--resume some/run -verbose");
-        assert_eq!((args.run, args.resume.as_deref()), (None, Some(Path::new("some/run"))));
+        assert_eq!((args.run, args.outcome.resume.as_deref()), (None, Some(Path::new("some/run"))));
     }
 
     #[test]

@@ -1,15 +1,17 @@
-//! The options that every verb that measures has in common: where the results go, and what is shown meanwhile.
+//! The options that every verb that measures has in common: where the results go, which run is resumed, and what is
+//! shown meanwhile. They are defined here and nowhere else.
 
 use super::progress::Way;
 use crate::clock;
+use crate::serve::Address;
 use clap::Args;
 use std::path::PathBuf;
 
 /// Where the results of a run go, and what is shown meanwhile.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutcomeArgs {
-    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for the results [default: a .rigel directory here, named by verb and time]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
     /// Prints the results as JSON, and nothing else to stdout
     #[arg(long)]
@@ -21,8 +23,14 @@ pub struct OutcomeArgs {
     #[arg(long, conflicts_with = "no_progress")]
     pub live: bool,
     /// Seed of the random numbers [default: a new one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub seed: Option<u64>,
+    /// Resumes the run in this directory, or with this journal, with its original options
+    #[arg(long, value_name = "RUN")]
+    pub resume: Option<PathBuf>,
+    /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the run lasts
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<Address>,
 }
 
 impl OutcomeArgs {

@@ -37,23 +37,29 @@ pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str
     beside(run, result, directory);
 }
 
-/// Writes a page that is made already, and prints its path.
-pub(super) fn put(page: &Document, directory: &Path) {
-    let path = directory.join(FILE_NAME);
+/// Writes a page that is made already next to the journal of the run at `place`, which is its directory or its journal,
+/// and prints its path.
+pub(super) fn put(page: &Document, place: &Path) {
+    let path = beside_journal(place);
     match files::replace(&path, html::render(page).as_bytes()) {
         Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
         Err(error) => remark(&format!(
             "rigel: cannot write '{}': {error}\n  the journal is whole: rigel report {} --html writes it again\n",
             path.display(),
-            directory.display()
+            place.display()
         )),
     }
 }
 
+/// The path of the page of the run at `place`.
+fn beside_journal(place: &Path) -> PathBuf {
+    let directory = if place.is_dir() { Some(place) } else { place.parent() };
+    directory.unwrap_or(Path::new("")).join(FILE_NAME)
+}
+
 /// `rigel report RUN --html [FILE]`: the page of the run at `place`, which is its directory or its journal.
 pub(super) fn again(page: &Document, place: &Path, file: Option<&Path>) -> Result<(), Error> {
-    let directory = if place.is_dir() { Some(place) } else { place.parent() };
-    let path = file.map_or_else(|| directory.unwrap_or(Path::new("")).join(FILE_NAME), PathBuf::from);
+    let path = file.map_or_else(|| beside_journal(place), PathBuf::from);
     write(page, &path)
 }
 

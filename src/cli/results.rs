@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// The directory of a run's results.
 #[derive(Debug, Clone)]
 pub(super) struct Results {
-    directory: PathBuf,
+    /// The directory; or the journal itself, if it was resumed by a name of its own.
+    path: PathBuf,
     /// The name without its number, if we choose the name.
     stem: Option<String>,
     /// Number in the name; the first name has none.
@@ -38,7 +39,7 @@ impl Results {
     /// As [`Results::begin`].
     pub(super) fn named(directory: &Path) -> Result<Self, Error> {
         journal::refuse_unusable(directory)?;
-        Ok(Self::existing(directory))
+        Ok(Self { path: directory.to_path_buf(), stem: None, number: 1 })
     }
 
     /// `STEM.rigel`, or if it exists `STEM-2.rigel` and so on.
@@ -46,16 +47,19 @@ impl Results {
     /// # Errors
     /// As [`Results::begin`].
     pub(super) fn numbered(stem: &str) -> Result<Self, Error> {
-        let mut results = Self { directory: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
+        let mut results = Self { path: PathBuf::new(), stem: Some(stem.to_string()), number: 0 };
         results.advance();
         // Another run may create a directory of this name in the meantime; `claim` then uses the next number.
-        journal::refuse_unwritable(&results.directory)?;
+        journal::refuse_unwritable(&results.path)?;
         Ok(results)
     }
 
-    /// The directory of a resumed run.
-    pub(super) fn existing(directory: &Path) -> Self {
-        Self { directory: directory.to_path_buf(), stem: None, number: 1 }
+    /// The results of a resumed run, given by its directory or its journal.
+    pub(super) fn existing(run: &Path) -> Self {
+        let is_usual = !run.is_dir() && run.file_name().is_some_and(|name| name == journal::FILE_NAME);
+        let above = run.parent().filter(|_| is_usual);
+        let path = above.map_or(run, |above| if above.as_os_str().is_empty() { Path::new(".") } else { above });
+        Self { path: path.to_path_buf(), stem: None, number: 1 }
     }
 
     /// Creates the directory if we choose its name, with the next number if it exists by now.
@@ -66,22 +70,23 @@ impl Results {
         if self.stem.is_none() {
             return Ok(());
         }
-        let mut made = std::fs::create_dir(&self.directory);
+        let mut made = std::fs::create_dir(&self.path);
         while made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.advance();
-            made = std::fs::create_dir(&self.directory);
+            made = std::fs::create_dir(&self.path);
         }
         made.map_err(|error| {
             Error::failed(
-                format!("cannot make the result directory '{}': {error}", self.directory.display()),
+                format!("cannot make the result directory '{}': {error}", self.path.display()),
                 "name another with --out DIR",
             )
         })
     }
 
-    /// The directory.
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
+    /// The run as `rigel report` and `--resume` take it: its directory, or its journal if that has another name than
+    /// usual.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The suffix that makes the name unique: empty, or `-2` and so on.
@@ -99,7 +104,7 @@ impl Results {
             self.number += 1;
             let name = format!("{stem}{}", suffix(self.number));
             if !is_taken(&name) {
-                self.directory = PathBuf::from(format!("{name}.rigel"));
+                self.path = PathBuf::from(format!("{name}.rigel"));
                 return;
             }
         }
@@ -115,6 +120,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_resumed_run_is_named_as_a_report_takes_it() {
+        let place = std::env::temp_dir().join(format!("rigel-resumed-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        for (given, named) in [
+            (place.clone(), place.clone()),
+            (place.join("journal.jsonl"), place.clone()),
+            (place.join("other.jsonl"), place.join("other.jsonl")),
+            ("journal.jsonl".into(), ".".into()),
+        ] {
+            assert_eq!(Results::existing(&given).path(), named, "{}", given.display());
+        }
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
     fn a_name_that_is_taken_is_followed_by_a_number() {
         let place = std::env::temp_dir().join(format!("rigel-results-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
@@ -128,7 +148,7 @@ mod tests {
         let mut third = begun();
         third.claim().unwrap();
         assert_eq!([one.suffix(), other.suffix(), third.suffix()], ["", "-2", "-3"]);
-        let directories = [&one, &other, &third].map(|results| results.directory().to_path_buf());
+        let directories = [&one, &other, &third].map(|results| results.path().to_path_buf());
         assert_eq!(directories, ["", "-2", "-3"].map(|suffix| PathBuf::from(format!("{stem}{suffix}.rigel"))));
         assert!(directories.iter().all(|directory| directory.is_dir()));
         // Orion's files of another run use the name too.

@@ -2,10 +2,12 @@
 
 use super::calibrate::size_of_io;
 use super::measuring::{self, Job, MeasuringArgs, rounds};
+use super::metrics::Metrics;
 use super::output::{self, remark};
+use super::results::Results;
 use super::sql_args::{self, WorkArgs};
 use super::{database, page, ranges, sql};
-use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult, round};
+use crate::analyse::{Predictability, RoundCounts, SoakReader, SoakResult};
 use crate::model::{
     Arrivals, Bytes, Error, Load, Loads, Mix, Nanos, Objective, Pattern, Ratio, Request, SoakRequest, SqlStop,
     SqlTerms, SqlWork, WarmUp,
@@ -13,12 +15,9 @@ use crate::model::{
 use crate::record::PointRecord;
 use crate::record::journal::{self, Header};
 use crate::report::document::Extent;
-use crate::report::openmetrics::{About, Exposed};
 use crate::report::{soak, text};
-use crate::serve::{Address, Server};
 use clap::Args;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Default time between rounds of fixed work.
 const EVERY_WORK: Nanos = Nanos::from_secs(15 * 60);
@@ -46,9 +45,6 @@ pub(super) struct SoakArgs {
     load: LoadArgs,
     #[command(flatten)]
     work: WorkArgs,
-    /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the soak lasts
-    #[arg(long, value_name = "ADDRESS", help_heading = "Metrics")]
-    metrics: Option<Address>,
 }
 
 /// When rounds begin, and how long the whole lasts.
@@ -101,30 +97,30 @@ struct LoadArgs {
 
 /// Measures, and reports how predictable the storage was.
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
-    if args.measuring.resume.is_some() && args.work != WorkArgs::default() {
+    if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::usage(
             "a resumed soak has its work from its beginning",
             "give --resume without it, or begin another soak",
         ));
     }
-    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let metrics = Metrics::of(&args.measuring.outcome)?;
     let mut ended = |header: &Header, record: Option<&PointRecord>| {
         if let Some(metrics) = &metrics {
             metrics.add(header, record);
         }
     };
-    let (mut job, last) = match &args.measuring.resume {
-        Some(directory) => {
-            let Some(resumed) = rounds::resume(directory, &args.measuring, &mut ended)? else {
+    let (mut job, last) = match &args.measuring.outcome.resume {
+        Some(run) => {
+            let Some(resumed) = rounds::resume(run, &args.measuring, &mut ended)? else {
                 remark("nothing of this soak is left to measure\n\n");
-                return report_on(directory, args.measuring.outcome.json, None);
+                return report_on(Results::existing(run).path(), args.measuring.outcome.json, None);
             };
             resumed
         }
         None => (args.begin()?, 0),
     };
     let stopped = rounds::measure(&mut job, last, &args.measuring, &mut ended)?;
-    report_on(job.results.directory(), args.measuring.outcome.json, Some(stopped))
+    report_on(job.results.path(), args.measuring.outcome.json, Some(stopped))
 }
 
 /// Shows the report, and returns the exit status. `stopped` is true if this call ended before all rounds were
@@ -169,58 +165,6 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
     };
     let told: Vec<String> = told.iter().filter(|(count, ..)| *count > 0).map(one).collect();
     if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report tells which, and how")) }
-}
-
-/// The metrics served to Prometheus.
-struct Metrics {
-    exposed: Arc<Mutex<Option<Exposed>>>,
-    /// The server runs until it is dropped.
-    _server: Server,
-}
-
-impl Metrics {
-    /// Starts listening, and prints the address.
-    fn serve(address: Address) -> Result<Self, Error> {
-        let exposed = Arc::new(Mutex::new(None::<Exposed>));
-        let shared = Arc::clone(&exposed);
-        let server = Server::start(address, move |accept| {
-            let mut exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nothing is known before the target was examined.
-            let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
-            exposed.as_mut().map_or_else(nothing, |exposed| exposed.answer(accept))
-        })?;
-        remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
-        if let Some(who) = address.remark() {
-            remark(&format!("{who}\n"));
-        }
-        Ok(Self { exposed, _server: server })
-    }
-
-    /// Adds a round of the soak with this header. Without a record, only the header becomes known.
-    fn add(&self, header: &Header, record: Option<&PointRecord>) {
-        let mut exposed = self.exposed.lock().unwrap_or_else(PoisonError::into_inner);
-        if exposed.is_none() {
-            *exposed = about(header).map(Exposed::new);
-        }
-        let Some((exposed, record)) = exposed.as_mut().zip(record) else { return };
-        if let Some(round) = round(record, exposed.objectives()) {
-            exposed.add_round(&round, record);
-        }
-    }
-}
-
-/// Constant facts about the soak with this header; `None` if the run is not a soak.
-fn about(header: &Header) -> Option<About> {
-    let request = request(header)?;
-    Some(About {
-        verb: "soak".into(),
-        target: header.facts.name.clone(),
-        engine: header.engine.name.clone(),
-        started: header.started.parse().ok()?,
-        planned: Some(request.lasting),
-        objectives: request.objectives.clone(),
-        share: request.share.get(),
-    })
 }
 
 /// The options of a soak; `None` if the run is not a soak.
@@ -282,7 +226,7 @@ impl SoakArgs {
         let settings = self.work.settings()?;
         let work = sql_args::work(&settings, tables)?;
         let request = self.request(tables.block, sql_args::sessions(&settings, tables), Some(work))?;
-        measuring::begin_sql(&self.measuring, Request::Soak(request), access, None, Vec::new())
+        measuring::begin_sql(&self.measuring, Request::Soak(request), access)
     }
 
     fn request(&self, length: u32, depth: u32, sql: Option<SqlWork>) -> Result<SoakRequest, Error> {

@@ -12,8 +12,8 @@ use crate::analyse::RunResult;
 use crate::engine::sql::access::shown;
 use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use crate::model::{
-    Arrivals, Bound, Bytes, CurveRequest, Dbms, Error, Finding, FindingName, Loads, MIB, Mix, Nanos, Pattern, Ratio,
-    Request, SqlStop, SqlTerms, Tables, WarmUp,
+    Arrivals, Bound, Bytes, CurveRequest, Dbms, Error, Finding, FindingName, Loads, MIB, Mix, Nanos, Pattern,
+    PrivateServer, Ratio, Request, SqlStop, SqlTerms, Tables, WarmUp,
 };
 use crate::report;
 use crate::server::{self, Server};
@@ -24,7 +24,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 /// Page cache that a private server may have where it cannot do without: so little that reads are physical.
-pub(super) const PAGE_CACHE: Bytes = Bytes(32 * MIB);
+const PAGE_CACHE: Bytes = Bytes(32 * MIB);
+
+/// Maximum number of connections that load, as for `--load-degree`.
+const LOAD_DEGREE_MAX: u32 = 64;
 
 /// Drives I/O through a database's own SQL: one row a block, by the SLOB method
 #[derive(Debug, Args)]
@@ -48,7 +51,7 @@ enum SqlVerb {
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load kept --max-latency.")]
 struct RunArgs {
     /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
-    #[arg(value_name = "URL", conflicts_with = "on")]
+    #[arg(value_name = "URL", conflicts_with_all = ["on", "resume"])]
     urls: Vec<OsString>,
     #[command(flatten)]
     private: PrivateArgs,
@@ -65,12 +68,12 @@ struct RunArgs {
 /// A server of Rigel's own.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
-pub(super) struct PrivateArgs {
+struct PrivateArgs {
     /// Makes a private server in this directory, on the storage under test
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
-    pub(super) on: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "resume")]
+    on: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) server: ServerArgs,
+    server: ServerArgs,
 }
 
 /// What a server of Rigel's own is made of.
@@ -78,7 +81,7 @@ pub(super) struct PrivateArgs {
 #[command(next_help_heading = "A private server")]
 pub(super) struct ServerArgs {
     /// Which server
-    #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres)]
+    #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres, conflicts_with = "resume")]
     server: ServerKind,
     /// Directory of its programs [default: the newest that are installed]
     #[arg(long, value_name = "DIR")]
@@ -87,7 +90,7 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
     /// Its buffer cache: small, so that reads are physical
-    #[arg(long, value_name = "SIZE", default_value = "32MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", conflicts_with = "resume")]
     buffer_cache: Bytes,
 }
 
@@ -111,25 +114,26 @@ struct ShapeArgs {
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
     sessions: Option<String>,
     /// Open loop: offered load in operations per second; 10%..120% is of the maximum
-    #[arg(long, value_name = "RANGE", group = "loads")]
+    #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
     /// Measured time of a point [default: 60s; with --sessions and --rate until it is precise, 10s at most]
     #[arg(long, value_name = "TIME", group = "stop")]
     run_time: Option<Nanos>,
     /// Fixed work: number of operations of each session
     #[arg(long, value_name = "N", group = "stop", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(conflicts_with = "resume")]
     work_loop: Option<u64>,
     /// Measures until throughput and median are known to --precision, --run-time at most
-    #[arg(long, conflicts_with = "work_loop")]
+    #[arg(long, conflicts_with_all = ["work_loop", "resume"])]
     until_steady: bool,
     /// Maximum warm-up; it ends earlier when throughput is steady
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "resume")]
     warm_up: Nanos,
     /// Response time objective of each point, such as 20ms@p99
-    #[arg(long, value_name = "LATENCY[@QUANTILE]")]
+    #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
     /// Ends a point when half of its 95 % interval is below this share of the figure
-    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: Ratio,
 }
 
@@ -141,19 +145,11 @@ pub(super) struct ResultsArgs {
     password: PasswordArgs,
     #[command(flatten)]
     outcome: OutcomeArgs,
-    /// Resumes the run in this directory with its original options
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["urls", "on", "out", "seed"])]
-    resume: Option<PathBuf>,
 }
 
 impl ResultsArgs {
     fn measuring(&self) -> MeasuringArgs {
-        MeasuringArgs {
-            password: self.password.clone(),
-            outcome: self.outcome.clone(),
-            resume: self.resume.clone(),
-            ..MeasuringArgs::default()
-        }
+        MeasuringArgs { password: self.password.clone(), outcome: self.outcome.clone(), ..MeasuringArgs::default() }
     }
 }
 
@@ -268,8 +264,9 @@ fn clean(directory: &Path) -> Result<u8, Error> {
 fn measure(args: &RunArgs) -> Result<u8, Error> {
     let measuring = args.results.measuring();
     args.refuse_ignored()?;
-    if let Some(directory) = &args.results.resume {
-        return report_on(measuring::resume(directory, &measuring)?, &measuring);
+    if let Some(run) = &measuring.outcome.resume {
+        let job = measuring::resume(run, &measuring, "sql run", Some(&args.private.server))?;
+        return report_on(job, &measuring);
     }
     let mut settings = args.tables.or(args.work.settings()?)?;
     settings.threads_per_schema = args.shape.threads.or(settings.threads_per_schema);
@@ -277,8 +274,8 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     // An option that says when a run ends counts before a file that says it otherwise.
     let ends_by_time = args.shape.run_time.is_some() || args.shape.until_steady;
     settings.work_loop = args.shape.work_loop.or(settings.work_loop.filter(|_| !ends_by_time));
-    if args.private.on.is_some() {
-        return measure_privately(args, &settings, &measuring);
+    if let Some(directory) = &args.private.on {
+        return measure_privately(args, directory, &settings, &measuring);
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
@@ -289,23 +286,20 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     let tables = tables_of(&access)?;
     args.tables.refuse_others(&args.work.stated()?, tables)?;
     let request = args.shape.request(&settings, tables, args.work.statement_timeout())?;
-    report_on(measuring::begin_sql(&measuring, Request::Sql(request), access, None, Vec::new())?, &measuring)
+    report_on(measuring::begin_sql(&measuring, Request::Sql(request), access)?, &measuring)
 }
 
 impl RunArgs {
     /// Refuses options that this run would not heed.
     fn refuse_ignored(&self) -> Result<(), Error> {
         let server = &self.private.server;
-        let of_server = server.server_bin.is_some() || !server.server_set.is_empty();
-        if self.private.on.is_none() && (of_server || server.server != ServerKind::Postgres) {
-            return Err(Error::usage(
-                "--server, --server-bin and --server-set are for a private server, and none is made",
-                "add --on DIR, or leave them out",
-            ));
+        let is_private = self.private.on.is_some() || self.results.outcome.resume.is_some();
+        if !is_private && (server.names_programs() || server.server != ServerKind::Postgres) {
+            return Err(ServerArgs::without_server());
         }
         let asked = self.work != WorkArgs::default() || self.tables != TablesArgs::default();
         let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
-        if self.results.resume.is_some() && (asked || shaped) {
+        if self.results.outcome.resume.is_some() && (asked || shaped) {
             return Err(Error::usage(
                 "a resumed run has its sessions and its work from its beginning",
                 "give --resume without them, or begin another run",
@@ -339,24 +333,19 @@ const NAME_ONE: &str =
     "name one: rigel sql run postgres://user@host/database; or have one made: rigel sql run --on DIR";
 
 /// The same on a server that is made for it and removed.
-fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringArgs) -> Result<u8, Error> {
+fn measure_privately(
+    args: &RunArgs,
+    directory: &Path,
+    settings: &Settings,
+    measuring: &MeasuringArgs,
+) -> Result<u8, Error> {
     let tables = sql_args::tables(settings, args.private.server.dbms())?;
     // All that can be wrong with the request is found before anything is made.
     let request = args.shape.request(settings, tables, args.work.statement_timeout())?;
-    measuring::refuse_unusable(measuring)?;
-    if let Some(directory) = &args.private.on {
-        refuse_full(directory, tables, request.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO))?;
-    }
-    let stop = measuring::stop_flag()?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
-    let way = measuring.outcome.progress();
-    let private = Private::make(&args.private, tables, sessions, settings.load_degree, way, &stop)?;
-    let directory = args.private.on.as_ref().map(|directory| directory.display().to_string());
-    let (access, findings) = (private.access.clone(), private.findings.clone());
-    let status =
-        report_on(measuring::begin_sql(measuring, Request::Sql(request), access, directory, findings)?, measuring);
-    private.server.stop()?;
-    status
+    let server = args.private.server.made(sessions, settings.load_degree)?;
+    let dbms = args.private.server.dbms();
+    report_on(measuring::begin_private(measuring, Request::Sql(request), dbms, directory, server)?, measuring)
 }
 
 /// A private server, loaded.
@@ -367,37 +356,66 @@ pub(super) struct Private {
     pub(super) access: Access,
     /// What is doubtful about it.
     pub(super) findings: Vec<Finding>,
+    /// The files of its tables, if raw I/O reads them too.
+    pub(super) files: Vec<PathBuf>,
 }
 
 impl Private {
     /// Makes one and loads it.
     pub(super) fn make(
-        args: &PrivateArgs,
+        dbms: Dbms,
+        directory: &Path,
+        made: &PrivateServer,
         tables: Tables,
-        sessions: u32,
-        load_degree: Option<u32>,
+        updates: bool,
         way: Way,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
-        let directory = args.on.as_deref().unwrap_or(Path::new("."));
-        refuse_full(directory, tables, false)?;
-        let settings = args.server.settings()?;
-        let degree = load_degree.unwrap_or(2);
-        let request = server::Request {
-            dbms: args.server.dbms(),
-            directory,
-            bin: args.server.server_bin.as_deref(),
-            buffer_cache: args.server.buffer_cache,
-            sessions: sessions.max(degree),
-            settings: &settings,
-        };
         tell_leftovers(directory);
+        refuse_full(directory, tables, updates)?;
+        let degree = made.load_degree.clamp(1, LOAD_DEGREE_MAX);
+        let request = server::Request {
+            dbms,
+            directory,
+            bin: made.bin.as_deref(),
+            buffer_cache: made.buffer_cache,
+            sessions: made.sessions.max(degree),
+            settings: &made.settings,
+        };
         let mut server = Server::start(&request, stop)?;
         remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
         let access = Access::parse([server.url()], &|_| None)?;
         load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, way, stop)?;
         let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
-        Ok(Self { server, access, findings })
+        Ok(Self { server, access, findings, files: Vec::new() })
+    }
+
+    /// Lets raw I/O and file calls of the server read the files of its tables: writes all that was loaded to them, so
+    /// that their pages can be dropped, and limits the page cache of a server that does without it otherwise.
+    pub(super) fn share_files(&mut self, tables: Tables) -> Result<(), Error> {
+        self.files = sql::files(&self.access, tables)?;
+        if self.server.is_direct() {
+            self.findings.push(layer_3_limited(&mut self.server));
+        }
+        Ok(())
+    }
+}
+
+/// Layer 3 reads through the page cache whatever the server does otherwise: it gets little of it.
+fn layer_3_limited(server: &mut Server) -> Finding {
+    match server.limit_page_cache(PAGE_CACHE) {
+        Ok(limit) => Finding::note(
+            FindingName::MemoryLimit,
+            format!(
+                "layer 3 reads through the page cache; the server's processes have {limit} of memory together, cache \
+                 included"
+            ),
+        ),
+        Err(why) => Finding::warning(
+            FindingName::PageCacheUnlimited,
+            format!("layer 3 reads through the page cache, and the server's memory could not be limited: {why}"),
+            "run as root, or give a --scale several times as large as the memory",
+        ),
     }
 }
 
@@ -438,11 +456,11 @@ fn limited(server: &mut Server) -> Vec<Finding> {
 fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
     let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
     let free = Bytes(facts.f_bavail * facts.f_frsize);
-    let needed = tables.bytes().0 + u64::from(tables.schemas) * tables.scan_blocks * u64::from(tables.block);
+    let needed = tables.bytes().0.saturating_add(tables.scanned_bytes().0);
     // A tenth for the index, the log that loading makes, room for an empty server, and the log that updates may make:
     // the server keeps up to 4 GB of it.
     let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
-    let needed = Bytes(needed + needed / 10 + log + 512 * MIB);
+    let needed = Bytes(needed.saturating_add(needed / 10).saturating_add(log + 512 * MIB));
     if free < needed {
         return Err(Error::usage(
             format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
@@ -459,6 +477,49 @@ impl ServerArgs {
             ServerKind::Postgres => Dbms::Postgres,
             ServerKind::Mariadb => Dbms::Mysql,
         }
+    }
+
+    /// True if programs or settings are named.
+    pub(super) fn names_programs(&self) -> bool {
+        self.server_bin.is_some() || !self.server_set.is_empty()
+    }
+
+    /// The refusal of these options where no private server is made.
+    pub(super) fn without_server() -> Error {
+        Error::usage(
+            "--server, --server-bin and --server-set are for a private server, and none is made",
+            "add --on DIR, or leave them out",
+        )
+    }
+
+    /// How a server with these options is made, for so many sessions.
+    pub(super) fn made(&self, sessions: u32, load_degree: Option<u32>) -> Result<PrivateServer, Error> {
+        Ok(PrivateServer {
+            bin: self.server_bin.clone(),
+            buffer_cache: self.buffer_cache,
+            settings: self.settings()?,
+            sessions,
+            load_degree: load_degree.unwrap_or(2),
+            device: None,
+        })
+    }
+
+    /// Checks that a resumed run's server is made with the programs and settings that these options name. Whoever can
+    /// write the journal may have replaced those in it, and a setting of a server may contain a command.
+    pub(super) fn confirm(&self, made: &mut PrivateServer) -> Result<(), Error> {
+        if made.bin.is_some() && self.server_bin.is_none() || made.settings != self.settings()? {
+            let named = made.confirmed_options();
+            return Err(Error::usage(
+                match named.as_str() {
+                    "" => "the private server of this run was made without --server-set".to_string(),
+                    named => format!("the private server of this run was made with{named}"),
+                },
+                "a journal alone names no programs and settings: give the same options again, if you know them to be \
+                 your own",
+            ));
+        }
+        made.bin.clone_from(&self.server_bin);
+        Ok(())
     }
 
     fn settings(&self) -> Result<Vec<(String, String)>, Error> {
@@ -479,13 +540,10 @@ impl ServerArgs {
 /// Measures, and shows the report.
 fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error> {
     let (run, stopped) = measuring::measure(&mut job, args)?;
-    let directory = job.results.directory();
     let found = report::result(&run);
-    let RunResult::Curve(curve) = &found else {
-        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
-    };
-    page::show(&run, &found, directory, args.outcome.json, "`rigel report` and `compare`");
-    measuring::refuse_incomplete(&run, stopped, directory)?;
+    page::show(&run, &found, job.results.path(), args.outcome.json, "`rigel report` and `compare`");
+    measuring::conclude(job, &run, stopped)?;
+    let RunResult::Curve(curve) = &found else { return Ok(0) };
     Ok(if curve.keeps_bound() { 0 } else { 3 })
 }
 

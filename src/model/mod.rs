@@ -35,7 +35,9 @@ pub use request::{
     Background, CalibrateRequest, CurveRequest, ImportRequest, Invocation, LargeType, LayersRequest, Loads, Matrix,
     OrionFiles, OrionRequest, Request, RunLevel, RunOptions, SoakRequest, SqlStop, SqlTerms,
 };
-pub use sql::{Dbms, HotSpot, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think};
+pub use sql::{
+    Dbms, HotSpot, PrivateServer, ReadWay, Redo, ServerFacts, ServerSample, SqlTarget, SqlWork, Tables, Think,
+};
 pub use target::{Cache, Distribution, Layout, Limit, SimSpec, Slow, Stall, Target};
 pub use text::{drives_a_terminal, escaped, escaped_json};
 pub use units::{Bytes, GIB, KIB, MIB, Nanos, Ratio};

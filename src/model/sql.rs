@@ -4,6 +4,7 @@ use super::{Bytes, Kind, Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 /// A supported database management system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -36,6 +37,40 @@ pub struct SqlTarget {
     /// The directory of a private server that we started; `None` for existing servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_in: Option<String>,
+    /// How a private server is made, so that a resumed run can make it again; `None` for existing servers, and in
+    /// journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private: Option<PrivateServer>,
+}
+
+/// How a private server is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrivateServer {
+    /// The folder of its programs as the user named it; `None` = the newest installed.
+    pub bin: Option<PathBuf>,
+    /// Size of its buffer cache.
+    pub buffer_cache: Bytes,
+    /// Settings that the user gave, by their names in the server's manual.
+    pub settings: Vec<(String, String)>,
+    /// Maximum number of concurrent sessions.
+    pub sessions: u32,
+    /// Number of connections that load its tables.
+    pub load_degree: u32,
+    /// Device number of its directory: the storage under test. `None` before the server is made.
+    pub device: Option<(u32, u32)>,
+}
+
+impl PrivateServer {
+    /// The options that name programs and settings, as on a command line, each with a space before it.
+    ///
+    /// A resumed run needs them again: a journal alone must not decide which program is run, and a setting may contain
+    /// a command.
+    #[must_use]
+    pub fn confirmed_options(&self) -> String {
+        let bin = self.bin.iter().map(|bin| format!(" --server-bin {}", bin.display()));
+        let settings = self.settings.iter().map(|(name, value)| format!(" --server-set {name}={value}"));
+        bin.chain(settings).collect()
+    }
 }
 
 /// The tables that `load` creates: `schemas` tables with `scale` rows each, where each row fills a block; and as many
@@ -56,7 +91,18 @@ impl Tables {
     /// Bytes of all tables that are read by key.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        Bytes(u64::from(self.schemas) * self.scale * u64::from(self.block))
+        self.bytes_of(self.scale)
+    }
+
+    /// Bytes of all tables that are scanned.
+    #[must_use]
+    pub fn scanned_bytes(&self) -> Bytes {
+        self.bytes_of(self.scan_blocks)
+    }
+
+    /// Bytes of `blocks` in each table. A journal may contain any numbers.
+    fn bytes_of(&self, blocks: u64) -> Bytes {
+        Bytes(u64::from(self.schemas).saturating_mul(blocks).saturating_mul(u64::from(self.block)))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::orion::VolumeShape;
 use crate::analyse::PointSummary;
-use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms};
+use crate::model::{Bound, Coordinates, LayersRequest, Nanos, Point, Ratio, Request, SqlTerms, Tables};
 
 impl Request {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if there are no more.
@@ -111,6 +111,21 @@ impl Request {
             Self::Curve(request) | Self::Sql(request) => request.sql,
             Self::Soak(request) => request.sql,
         }
+    }
+
+    /// The tables of the database; `None` for raw I/O.
+    #[must_use]
+    pub fn tables(&self) -> Option<Tables> {
+        match self {
+            Self::Layers(request) => Some(request.work.tables),
+            other => other.sql().map(|terms| terms.work.tables),
+        }
+    }
+
+    /// True if all points are known before the first is measured.
+    #[must_use]
+    pub fn is_known_beforehand(&self) -> bool {
+        matches!(self, Self::Orion(_) | Self::Layers(_))
     }
 
     /// The unit in which members of a volume are cut, so that no I/O spans two of them.

@@ -156,13 +156,14 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens the journal of an interrupted run to add more points. Drops a truncated last line.
+    /// Opens the journal of an interrupted run to add more points. `path` is the run's directory or the journal itself.
+    /// Drops a truncated last line.
     ///
     /// # Errors
     /// The journal cannot be read or written.
-    pub fn reopen(directory: &Path) -> Result<(Self, Run), Error> {
+    pub fn reopen(path: &Path) -> Result<(Self, Run), Error> {
         let mut points = Vec::new();
-        let (journal, header, cut) = Self::reopen_each(directory, &mut |_, point| points.push(point))?;
+        let (journal, header, cut) = Self::reopen_each(path, &mut |_, point| points.push(point))?;
         Ok((journal, Run { header, points, imported: Vec::new(), cut }))
     }
 
@@ -171,8 +172,8 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::reopen`].
-    pub fn reopen_each(directory: &Path, each: &mut Each) -> Result<(Self, Header, bool), Error> {
-        let path = directory.join(FILE_NAME);
+    pub fn reopen_each(path: &Path, each: &mut Each) -> Result<(Self, Header, bool), Error> {
+        let path = file_of(path);
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => unreadable(&path, &error),
             _ => Error::failed(
@@ -180,8 +181,13 @@ impl Journal {
                 "see that you may write to it, and that its filesystem is writable",
             ),
         };
+        // A device is not even opened for writing.
+        if std::fs::symlink_metadata(&path).is_ok_and(|facts| !facts.is_file() && !facts.is_symlink()) {
+            return Err(failed(std::io::Error::other("it is not a regular file")));
+        }
+        let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
         // Read, truncate and append through the same open file.
-        let file = Directory::open(directory).and_then(|directory| directory.append(FILE_NAME)).map_err(failed)?;
+        let file = Directory::open(directory).and_then(|directory| directory.append(name)).map_err(failed)?;
         // Read only once no other process can append any more.
         lock(&path, &file)?;
         let Lines { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;

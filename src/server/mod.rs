@@ -122,7 +122,10 @@ impl Server {
             arguments: serving,
             url,
             direct,
-            needs: request.buffer_cache.0 + MEMORY_BASE + u64::from(request.sessions) * MEMORY_PER_SESSION,
+            needs: request
+                .buffer_cache
+                .0
+                .saturating_add(MEMORY_BASE + u64::from(request.sessions) * MEMORY_PER_SESSION),
             child: None,
             group: None,
             programs,

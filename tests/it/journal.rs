@@ -82,6 +82,41 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
 }
 
 #[test]
+fn a_run_is_resumed_by_whatever_a_report_takes() {
+    let place = Place::new("journal-named");
+    let path = place.0.join("run/journal.jsonl");
+    let line = "curve sim:1,10ms,fixed --depth 1,2 --seed 7 --out run --no-progress";
+    let output = rigel(&place, line).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let whole = std::fs::read(&path).unwrap();
+    let last = line_starts(&whole)[2];
+    for (name, page) in [
+        ("run", "run/report.html"),
+        ("run/journal.jsonl", "run/report.html"),
+        ("./run/../run", "run/report.html"),
+        ("other.jsonl", "report.html"),
+    ] {
+        let is_other = name == "other.jsonl";
+        let journal = if is_other { place.0.join(name) } else { path.clone() };
+        std::fs::write(&journal, &whole[..last]).unwrap();
+        let _ = std::fs::remove_file(place.0.join(page));
+        let resumed = rigel(&place, &format!("curve --no-progress --resume {name}")).output().unwrap();
+        let said = String::from_utf8_lossy(&resumed.stderr);
+        assert!(resumed.status.success(), "{name}: {said}");
+        assert_eq!(journal::read(&journal).unwrap().complete().len(), 2, "{name}");
+        assert!(place.0.join(page).exists(), "{name}: {said}");
+        // By any other verb it is refused at once.
+        let other = rigel(&place, &format!("calibrate --resume {name}")).output().unwrap();
+        let said = String::from_utf8_lossy(&other.stderr);
+        assert_eq!(other.status.code(), Some(2), "{said}");
+        assert!(said.contains("this run was made by rigel curve") && said.contains("`rigel curve --resume"), "{said}");
+        let over = rigel(&place, &format!("curve --no-progress --resume {name}")).output().unwrap();
+        assert!(over.status.success(), "{over:?}");
+        assert!(String::from_utf8_lossy(&over.stderr).contains("nothing of this run is left to measure"), "{over:?}");
+    }
+}
+
+#[test]
 fn a_journal_that_was_removed_meanwhile_takes_no_more_points() {
     let place = Place::new("journal-removed");
     small_journal(&place);

@@ -221,7 +221,8 @@ fn resumable(url: &str) -> rigel::record::journal::Header {
     });
     let search = Request::Curve(request);
     let mut head = header("1,1ms".parse().unwrap(), &search, "2026-01-01 00:00:00 +0000");
-    head.target = Target::Sql(SqlTarget { dbms: Dbms::Postgres, urls: vec![url.into()], private_in: None });
+    head.target =
+        Target::Sql(SqlTarget { dbms: Dbms::Postgres, urls: vec![url.into()], private_in: None, private: None });
     head.invocation.options = RunOptions { seed: 1, directory: "/".into(), ..RunOptions::default() };
     head
 }

@@ -1,10 +1,12 @@
 //! The metrics server from the view of clients: its responses, and that slow and hostile clients do not affect others.
 
+use crate::common::{Place, in_time, rigel, wait_until};
 use proptest::prelude::*;
 use rigel::report::openmetrics::Format;
 use rigel::serve::{Address, Server};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -177,6 +179,48 @@ fn a_port_in_use_is_told_with_a_hint() {
     // A documentation address belongs to no host.
     let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
+}
+
+/// The answer with the metrics at this address; `None` if there is none, because the run is over.
+fn scraped(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+#[test]
+fn every_point_of_a_run_is_a_round_of_its_metrics() {
+    let verbs = [
+        ("curve", "curve null: --depth 1..64 --precision 0.1% --point-max"),
+        ("calibrate", "calibrate null: --precision 0.1% --point-max"),
+        ("orion", "orion -run normal -num_disks 8 --target null: -duration"),
+    ];
+    for (verb, line) in verbs {
+        let body = in_time("a point was served", |factor| {
+            let place = Place::new(&format!("metrics-{verb}-{factor}"));
+            let seconds = if verb == "orion" { factor.to_string() } else { format!("{factor}s") };
+            let line = format!("{line} {seconds} --no-progress --metrics 127.0.0.1:0 --out run");
+            let mut child = rigel(&place, &line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            // Open until the end: the run would fail to write to it.
+            let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+            let told = lines.find(|line| line.starts_with("metrics are served at http://")).unwrap();
+            let address = told.trim_start_matches("metrics are served at http://").trim_end_matches("/metrics");
+            let mut body = None;
+            wait_until("a point is served, or the run is over", || {
+                let is_over = child.try_wait().unwrap().is_some();
+                body = scraped(address).filter(|body| body.contains("\nrigel_round_number "));
+                is_over || body.is_some()
+            });
+            let _ = child.kill();
+            child.wait().unwrap();
+            body
+        });
+        assert!(body.contains(&format!("verb=\"{verb}\"")), "{body}");
+        assert!(body.contains("\nrigel_operations_total{") && body.contains("engine=\"null\""), "{body}");
+        assert!(!body.contains("rigel_soak_planned_seconds"), "{body}");
+    }
 }
 
 #[test]

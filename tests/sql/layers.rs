@@ -1,6 +1,8 @@
 //! `rigel layers` on the installed servers: every layer is measured on the same blocks, and nothing is left.
 
-use crate::common::{Missing, Place, entries, in_time, rigel, test, text};
+use crate::common::{Missing, Place, entries, in_time, rigel, test, text, wait_until};
+use crate::{begun, ends, lines, signal};
+use rigel::record::journal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -72,6 +74,48 @@ fn every_layer_reads_its_blocks_on_postgresql_18() {
     test("every_layer_reads_its_blocks_on_postgresql_18", || {
         let bin = programs(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin"))?;
         every_layer_reads_its_blocks("layers-18", &bin, "--single", &["async", "sync", "file", "row", "single"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
+    test("an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own", || {
+        let bin = programs(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers/postgresql-18/bin"))?;
+        let (place, said, before) = in_time("the run was interrupted", |factor| {
+            let place = Place::new(&format!("layers-resumed-{factor}"));
+            let line = format!(
+                "layers . --scale 16MiB --sessions 2 --rounds 2 --point-time {factor}s --warm-up 0s --no-progress \
+                 --out run --buffer-cache 4MiB --server-bin {}",
+                text(&bin)
+            );
+            let child = begun(&place, &line);
+            wait_until("two points are complete", || lines(&place.0.join("run")) > 2);
+            signal(&child, "INT");
+            let output = child.wait_with_output().unwrap();
+            let run = journal::read(&place.0.join("run")).unwrap();
+            (run.complete().len() < 8).then(|| (place, super::said(&output), run))
+        });
+        let again = format!("rigel layers --resume run --server-bin {}", text(&bin));
+        assert!(said.contains("the run ended before it was through") && said.contains(&again), "{said}");
+        assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
+        let unnamed = ends(&place, "layers --resume run", 2);
+        assert!(unnamed.contains("was made with --server-bin"), "{unnamed}");
+        for line in ["layers --resume run --rounds 3", "layers . --resume run", "sql run --resume run"] {
+            ends(&place, line, 2);
+        }
+
+        let line = format!("layers --resume run --no-progress --json --server-bin {}", text(&bin));
+        let output = rigel(&place, &line).output().unwrap();
+        assert!(output.status.success(), "{}", super::said(&output));
+        assert_eq!(entries(&place.0), [place.0.join("run")]);
+        let after = journal::read(&place.0.join("run")).unwrap();
+        assert_eq!(after.points[..before.points.len()], before.points, "earlier points were touched");
+        assert_eq!((after.complete().len(), after.latest().len()), (8, 8));
+        assert!(after.points.len() <= 9, "complete points were measured again");
+        // Both rounds of each layer count, though on different servers.
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["layers"]["tables"][0]["layers"].as_array().unwrap().len(), 4);
         Ok(())
     });
 }

@@ -41,8 +41,11 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
     let text = String::from_utf8(report.stdout).unwrap();
     let visited = text.lines().find(|line| line.starts_with("blocks visited"));
     assert!(visited.is_some_and(|line| line.split_whitespace().nth(2) == Some("64.00")), "{text}");
+    // A journal names no programs. Where nothing is left to measure, no server is made.
     let refused = ends(&place, "sql run --resume run", 2);
-    assert!(refused.contains("the server of this run was its own"), "{refused}");
+    assert!(refused.contains(&format!("was made with --server-bin {}", bin.display())), "{refused}");
+    let over = ends(&place, &format!("sql run --resume run --server-bin {}", bin.display()), 0);
+    assert!(over.contains("nothing of this run is left") && !over.contains("a private PostgreSQL"), "{over}");
 }
 
 #[test]
@@ -107,10 +110,123 @@ fn ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server() {
         });
         let said = super::said(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("the run ended before it was through") && said.contains("begin another run"), "{said}");
+        assert!(said.contains("the run ended before it was through"), "{said}");
+        let hint = format!("rigel sql run --resume run --server-bin {}", bin.display());
+        assert!(said.contains(&hint), "{said}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         assert!(is_gone(server), "{server} is still there");
         assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped]);
+        Ok(())
+    });
+}
+
+/// Three points of at most two seconds each.
+const THREE: &str = "--scale 2000 --sessions 1,2,3 --run-time 2s --precision 0.1% --warm-up 0s";
+
+/// A run of three points on a private server, ended by `name` after its first point. `None` if it was over before.
+fn cut_short(place: &Place, bin: &Path, name: &str, factor: u32) -> Option<journal::Run> {
+    let (mut child, _) = under_way(place, bin, &THREE.replace("2s", &format!("{}s", 2 * factor)));
+    wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+    signal(&child, name);
+    let status = child.wait().unwrap();
+    let run = journal::read(&place.0.join("run")).unwrap();
+    (!status.success() && run.complete().len() < 3).then_some(run)
+}
+
+/// Resumes this run, and checks that it is complete and that its first points are untouched.
+#[track_caller]
+fn goes_on(place: &Place, bin: &Path, before: &journal::Run) -> String {
+    // The journal itself stands for its directory.
+    let line = format!("sql run --resume run/journal.jsonl --no-progress --server-bin {}", bin.display());
+    let said = ends(place, &line, 0);
+    assert!(said.contains("resuming on a private server in 'storage'"), "{said}");
+    assert!(said.contains("a private PostgreSQL 18.") && said.contains("loaded: 2"), "{said}");
+    let after = journal::read(&place.0.join("run")).unwrap();
+    assert_eq!(after.points[..before.points.len()], before.points);
+    assert_eq!((after.complete().len(), after.latest().len()), (3, 3));
+    assert!(after.points.iter().all(|point| point.streams[0].total().done > 0));
+    assert!(place.0.join("run/report.html").exists());
+    said
+}
+
+#[test]
+fn a_run_on_a_private_server_is_resumed_on_another_one_like_it() {
+    test("a_run_on_a_private_server_is_resumed_on_another_one_like_it", || {
+        let (bin, older) = (postgres_18()?, postgres_15()?);
+        let (place, before) = in_time("the run was interrupted", |factor| {
+            let place = Place::new(&format!("sql-resumed-{factor}"));
+            cut_short(&place, &bin, "INT", factor).map(|run| (place, run))
+        });
+        let other = ends(&place, &format!("sql run --resume run --server-bin {}", older.display()), 2);
+        assert!(other.contains("this run cannot go on: the server was PostgreSQL 18."), "{other}");
+        let set = format!("sql run --resume run --server-bin {} --server-set fsync=off", bin.display());
+        let set = ends(&place, &set, 2);
+        assert!(set.contains("the private server of this run was made with --server-bin"), "{set}");
+        for (line, named) in [
+            ("sql run --resume run --buffer-cache 64MiB", "--buffer-cache"),
+            ("sql run --resume run --on storage", "--on"),
+            ("sql run --resume run --rate 100", "--rate"),
+            ("curve --resume run", "resume it by `rigel sql run --resume run --server-bin"),
+            ("layers --resume run", "this run was made by rigel sql run"),
+        ] {
+            let refused = ends(&place, line, 2);
+            assert!(refused.contains(named), "{line}: {refused}");
+        }
+        assert_eq!(entries(&place.0.join("storage")), NOTHING);
+        assert_eq!(journal::read(&place.0.join("run")).unwrap().points, before.points);
+        goes_on(&place, &bin, &before);
+        assert_eq!(entries(&place.0.join("storage")), NOTHING);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_killed_run_on_a_private_server_is_resumed() {
+    test("a_killed_run_on_a_private_server_is_resumed", || {
+        let bin = postgres_18()?;
+        let (place, before) = in_time("the run was killed", |factor| {
+            let place = Place::new(&format!("sql-killed-resumed-{factor}"));
+            cut_short(&place, &bin, "KILL", factor).map(|run| (place, run))
+        });
+        let said = goes_on(&place, &bin, &before);
+        // The folder of the killed run's server takes space until it is removed.
+        assert!(said.contains("`rigel sql clean storage` removes it"), "{said}");
+        assert_eq!(entries(&place.0.join("storage")).len(), 1);
+        ends(&place, "sql clean storage", 0);
+        assert_eq!(entries(&place.0.join("storage")), NOTHING);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_run_on_a_private_mariadb_is_resumed_with_the_same_settings() {
+    test("a_run_on_a_private_mariadb_is_resumed_with_the_same_settings", || {
+        common::need("mariadbd", &["--version"])?;
+        let (place, before) = in_time("the run was interrupted", |factor| {
+            let place = Place::new(&format!("sql-resumed-mariadb-{factor}"));
+            std::fs::create_dir(place.0.join("storage")).unwrap();
+            let points = THREE.replace("2s", &format!("{}s", 2 * factor));
+            let line = format!("sql run --on storage --server mariadb --buffer-cache 8MiB {points} --out run");
+            let child = begun(&place, &format!("{line} --no-progress --server-set innodb_io_capacity=500"));
+            wait_until("a point is complete", || lines(&place.0.join("run")) > 1);
+            signal(&child, "INT");
+            let output = child.wait_with_output().unwrap();
+            let run = journal::read(&place.0.join("run")).unwrap();
+            let hint = "`rigel sql run --resume run --server-set innodb_io_capacity=500`";
+            assert!(output.status.success() || super::said(&output).contains(hint), "{}", super::said(&output));
+            (run.complete().len() < 3).then_some((place, run))
+        });
+        let unset = ends(&place, "sql run --resume run", 2);
+        assert!(unset.contains("was made with --server-set innodb_io_capacity=500"), "{unset}");
+        // From another directory: paths are those of the first call.
+        std::fs::create_dir(place.0.join("elsewhere")).unwrap();
+        let mut again = super::program(&place, "sql run --no-progress --server-set innodb_io_capacity=500");
+        again.args(["--resume", "../run"]).current_dir(place.0.join("elsewhere"));
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", super::said(&output));
+        let after = journal::read(&place.0.join("run")).unwrap();
+        assert_eq!((&after.points[..before.points.len()], after.complete().len()), (&before.points[..], 3));
+        assert_eq!(entries(&place.0.join("storage")), NOTHING);
         Ok(())
     });
 }

@@ -1,6 +1,7 @@
 //! The run of a soak: its journal from the first round to the last, and going on with it.
 
-use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
+use super::benches::only;
+use super::{Job, MeasuringArgs, header, job_again, refuse_another_target, refuse_other_verb, stop_flag};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
 use crate::clock;
@@ -17,13 +18,9 @@ pub(in crate::cli) type Ended<'a> = dyn FnMut(&Header, Option<&PointRecord>) + '
 
 /// A soak that was cut short, and the number of its last round; none if nothing of it is left to measure. Its rounds
 /// are read one by one, and none is kept.
-pub(in crate::cli) fn resume(
-    directory: &Path,
-    args: &MeasuringArgs,
-    ended: &mut Ended,
-) -> Result<Option<(Job, u32)>, Error> {
+pub(in crate::cli) fn resume(run: &Path, args: &MeasuringArgs, ended: &mut Ended) -> Result<Option<(Job, u32)>, Error> {
     let mut last = 0;
-    let (journal, header, cut) = Journal::reopen_each(directory, &mut |header, record| {
+    let (journal, header, cut) = Journal::reopen_each(run, &mut |header, record| {
         if let Coordinates::Round { round: number, .. } = record.coordinates {
             last = last.max(number);
         }
@@ -32,11 +29,13 @@ pub(in crate::cli) fn resume(
     if cut {
         remark("the journal's last line was cut off: its round is lost\n");
     }
+    refuse_other_verb(&header, "soak", run)?;
     if is_over(&header, last)? {
         ended(&header, None);
         return Ok(None);
     }
-    let job = job_again(directory, args, journal, Run { header, points: Vec::new(), imported: Vec::new(), cut })?;
+    let so_far = Run { header, points: Vec::new(), imported: Vec::new(), cut };
+    let job = job_again(run, args, None, journal, so_far)?;
     Ok(Some((job, last)))
 }
 
@@ -78,11 +77,11 @@ fn prepare_and_measure(
     let Request::Soak(request) = job.invocation.request.clone() else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
     };
-    let made = ready(job, stop, &mut |event| tell(&event));
+    let made = only(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
         let bench = match made {
             Ok(bench) => {
-                refuse_another_target(&run.header, &bench)?;
+                refuse_another_target(&run.header, &bench.facts)?;
                 Some(bench)
             }
             // After a reboot the target may come up later than this.
@@ -93,11 +92,10 @@ fn prepare_and_measure(
         };
         (bench, journal, run.header)
     } else {
-        let mut bench = made?;
-        bench.findings.append(&mut job.findings);
-        let header = header(&bench, Vec::new(), &job.command, &job.target, job.engine.buffered, &job.invocation);
+        let bench = made?;
+        let header = header(&bench, Vec::new(), job);
         job.results.claim()?;
-        let journal = Journal::create(job.results.directory(), &header)?;
+        let journal = Journal::create(job.results.path(), &header)?;
         (Some(bench), journal, header)
     };
     ended(&header, None);
@@ -105,8 +103,8 @@ fn prepare_and_measure(
     let conductor = soak::Soak { request: &request, began, last, seed: job.invocation.options.seed };
     let job = &*job;
     let mut again = |listen: &mut Listen| {
-        let bench = ready(job, stop, listen)?;
-        refuse_another_target(&header, &bench)?;
+        let bench = only(job, stop, listen)?;
+        refuse_another_target(&header, &bench.facts)?;
         Ok(bench)
     };
     let mut listen = |event: Event| {

@@ -1,0 +1,130 @@
+//! The benches of a run, and which of them measures a point.
+//!
+//! Input: a job. Output: one bench, or one for each layer of `rigel layers`, whose points differ in target and engine.
+//! Only this file knows that there may be several.
+
+use super::{Job, header};
+use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
+use crate::plan::orion::VolumeShape;
+use crate::record::journal::{EngineChoice, Header};
+use crate::run::{Bench, BenchRequest, Listen, SqlRequest};
+use std::sync::atomic::AtomicBool;
+
+/// A part of a run's points, and what they are measured on.
+struct Part {
+    /// The layer of its points; `None` if all points are of this part.
+    layer: Option<Layer>,
+    target: Target,
+    engine: EngineChoice,
+    /// The work of database sessions, and their statement timeout.
+    sql: Option<(SqlWork, Option<Nanos>)>,
+}
+
+/// The benches of a run.
+pub(super) struct Benches(Vec<(Option<Layer>, Bench)>);
+
+impl Benches {
+    /// Prepares all of them.
+    ///
+    /// # Errors
+    /// As [`Bench::prepare`].
+    pub(super) fn prepare(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Self, Error> {
+        let each = parts(job).into_iter().map(|part| Ok((part.layer, prepare(job, &part, stop, listen)?)));
+        each.collect::<Result<_, Error>>().map(Self)
+    }
+
+    /// The bench whose target and engine the journal's header describes: of layers, the database's.
+    pub(super) fn main(&self) -> &Bench {
+        self.layer(Layer::Row).unwrap_or(&self.0[0].1)
+    }
+
+    /// The bench that measures a point.
+    pub(super) fn of(&self, point: &Point) -> &Bench {
+        match point.coordinates {
+            Coordinates::Layer { layer, .. } => self.layer(layer).unwrap_or(self.main()),
+            _ => self.main(),
+        }
+    }
+
+    fn layer(&self, layer: Layer) -> Option<&Bench> {
+        self.0.iter().find(|(of, _)| *of == Some(layer)).map(|(_, bench)| bench)
+    }
+
+    /// Stores in the request which engine was chosen for raw asynchronous I/O, so that a resumed run takes the same.
+    pub(super) fn name_engines(&self, request: &mut Request) {
+        if let (Request::Layers(request), Some(raw)) = (request, self.layer(Layer::Async)) {
+            request.asynchronous = raw.engine_name().into();
+        }
+    }
+
+    /// The first line of the journal. The files that raw I/O reads are members of the target, and every finding stands
+    /// in it once.
+    pub(super) fn header(&self, job: &Job, points: Vec<Point>) -> Header {
+        let mut header = header(self.main(), points, job);
+        if let Some(raw) = self.layer(Layer::Async) {
+            header.engine_about = format!("{}; raw: {}", header.engine_about, raw.engine_about());
+            header.facts.members.clone_from(&raw.facts.members);
+        }
+        let of_server = job.private.iter().flat_map(|private| &private.findings);
+        header.findings.clear();
+        for finding in self.0.iter().flat_map(|(_, bench)| &bench.findings).chain(of_server) {
+            if !header.findings.contains(finding) {
+                header.findings.push(finding.clone());
+            }
+        }
+        header
+    }
+}
+
+/// The parts of a run.
+fn parts(job: &Job) -> Vec<Part> {
+    let request = &job.invocation.request;
+    let Request::Layers(layers) = request else {
+        let sql = request.sql().map(|terms| (terms.work, terms.statement_timeout));
+        return vec![Part { layer: None, target: job.target.clone(), engine: job.engine.clone(), sql }];
+    };
+    let files = job.private.as_ref().map_or(&[][..], |private| &private.files);
+    let raw = |engine: &str| (Target::Paths { members: files.to_vec(), layout: Layout::Concat }, engine.to_string());
+    let part = |layer: Layer| {
+        let (target, engine) = match layer {
+            Layer::Async => raw(&layers.asynchronous),
+            Layer::Sync => raw("psync"),
+            Layer::File | Layer::Row | Layer::Single => (job.target.clone(), job.engine.name.clone()),
+        };
+        let sql = layers.work_of(layer).map(|work| (work, None));
+        Part { layer: Some(layer), target, engine: EngineChoice { name: engine, buffered: false }, sql }
+    };
+    layers.layers().into_iter().map(part).collect()
+}
+
+/// The bench of a part.
+fn prepare(job: &Job, part: &Part, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
+    let (request, options) = (&job.invocation.request, &job.invocation.options);
+    let sql = job.access.as_ref().zip(part.sql);
+    let asked = BenchRequest {
+        target: &part.target,
+        engine: &part.engine,
+        grain: request.grain(),
+        largest: request.largest(),
+        writes: request.writes(),
+        destroy: &options.destroy,
+        allow_holes: options.allow_holes,
+        workers: options.workers,
+        seed: options.seed,
+        sql: sql.map(|(access, (work, statement_timeout))| SqlRequest { access, work, statement_timeout }),
+    };
+    let points = |volume: VolumeShape<'_>| match (request, part.layer) {
+        (Request::Layers(request), Some(layer)) => request.extremes_of(layer, options.seed),
+        _ => request.prepared(volume, options.seed),
+    };
+    Bench::prepare(&asked, points, stop, listen)
+}
+
+/// The only bench of a run without layers.
+///
+/// # Errors
+/// As [`Bench::prepare`].
+pub(super) fn only(job: &Job, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
+    let part = parts(job).swap_remove(0);
+    prepare(job, &part, stop, listen)
+}

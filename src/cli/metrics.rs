@@ -1,0 +1,93 @@
+//! The metrics of a run, served to Prometheus while it measures.
+//!
+//! Input: the header of the run's journal and its points in order. Output: an HTTP server until the value is dropped.
+//! The rounds of a soak keep their numbers. In every other run a point counts as a round, numbered in the order of the
+//! journal.
+
+use super::outcome::OutcomeArgs;
+use super::output::remark;
+use crate::analyse::{numbered_round, round};
+use crate::model::{Error, Objective, Request};
+use crate::record::PointRecord;
+use crate::record::journal::Header;
+use crate::report::openmetrics::{About, Exposed};
+use crate::serve::{Address, Server};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The metrics served to Prometheus.
+pub(super) struct Metrics {
+    state: Arc<Mutex<State>>,
+    /// The server runs until it is dropped.
+    _server: Server,
+}
+
+/// What is served.
+#[derive(Default)]
+struct State {
+    /// `None` until the header is known.
+    exposed: Option<Exposed>,
+    /// Number of points so far.
+    points: u32,
+}
+
+impl Metrics {
+    /// Serves metrics if the user asked for them.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub(super) fn of(outcome: &OutcomeArgs) -> Result<Option<Self>, Error> {
+        outcome.metrics.map(Self::serve).transpose()
+    }
+
+    /// Starts listening, and prints the address.
+    fn serve(address: Address) -> Result<Self, Error> {
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        let server = Server::start(address, move |accept| {
+            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nothing is known before the target was examined.
+            let nothing = || ("text/plain; charset=utf-8", Arc::from([]));
+            state.exposed.as_mut().map_or_else(nothing, |exposed| exposed.answer(accept))
+        })?;
+        remark(&format!("metrics are served at http://{}/metrics\n", server.address()));
+        if let Some(who) = address.remark() {
+            remark(&format!("{who}\n"));
+        }
+        Ok(Self { state, _server: server })
+    }
+
+    /// Adds a point of the run with this header. Without a record, only the header becomes known.
+    pub(super) fn add(&self, header: &Header, record: Option<&PointRecord>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { exposed, points } = &mut *state;
+        if exposed.is_none() {
+            *exposed = about(header).map(Exposed::new);
+        }
+        let Some((exposed, record)) = exposed.as_mut().zip(record) else { return };
+        *points += 1;
+        let found = match header.request() {
+            Request::Soak(_) => round(record, exposed.objectives()),
+            _ => numbered_round(*points, record, exposed.objectives()),
+        };
+        if let Some(found) = found {
+            exposed.add_round(&found, record);
+        }
+    }
+}
+
+/// Constant facts about the run with this header; `None` if it does not say when it began.
+fn about(header: &Header) -> Option<About> {
+    let soak = match header.request() {
+        Request::Soak(request) => Some(request),
+        _ => None,
+    };
+    Some(About {
+        verb: header.request().command().into(),
+        target: header.facts.name.clone(),
+        engine: header.engine.name.clone(),
+        started: header.started.parse().ok()?,
+        planned: soak.map(|request| request.lasting),
+        objectives: soak.map_or_else(Vec::<Objective>::new, |request| request.objectives.clone()),
+        share: soak.map_or(0.0, |request| request.share.get()),
+    })
+}
