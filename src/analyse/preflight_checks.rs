@@ -3,7 +3,7 @@
 //! Every finding names the thing, its value, and what to do about it. A *refusal* means that a run would measure
 //! something other than the storage, a *warning* that it might, a *note* that the reader should know.
 
-use super::load::{DeviceLoad, device_loads, host_load};
+use super::point::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{
     BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember,
 };

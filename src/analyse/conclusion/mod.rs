@@ -9,11 +9,11 @@ mod layers;
 mod matrix;
 mod soak;
 
-use super::calibration::CurveFacts;
-use super::quantity;
-use super::result::RunResult;
-use super::run_checks::is_throttled;
-use super::summary::PointSummary;
+use crate::analyse::figures::quantity;
+use crate::analyse::point::summary::PointSummary;
+use crate::analyse::result::RunResult;
+use crate::analyse::search::calibration::CurveFacts;
+use crate::analyse::search::run_checks::is_throttled;
 use crate::model::{Finding, FindingName, Severity};
 use crate::record::journal::Header;
 use serde::Serialize;

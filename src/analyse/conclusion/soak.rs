@@ -1,8 +1,8 @@
 //! The conclusion of a series of rounds: its verdict and rating.
 
 use super::{Conclusion, Status};
-use crate::analyse::predictability::{Predictability, Word};
-use crate::analyse::soak::SoakResult;
+use crate::analyse::series::predictability::{Predictability, Word};
+use crate::analyse::series::soak::SoakResult;
 use crate::model::Severity;
 use crate::record::journal::Header;
 
@@ -36,8 +36,8 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::predictability::{PredictabilityTerms, predictability};
-    use crate::analyse::rounds::{Round, RoundEnd, example};
+    use crate::analyse::series::predictability::{PredictabilityTerms, predictability};
+    use crate::analyse::series::rounds::{Round, RoundEnd, example};
 
     #[test]
     fn a_broken_round_or_a_warning_is_no_good_news() {

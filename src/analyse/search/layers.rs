@@ -4,9 +4,9 @@
 //! include kernel threads or interrupts that hit other processes. One microsecond of CPU per block is one CPU second
 //! per million blocks.
 
-use super::confidence::Estimate;
-use super::statistics::Limits;
-use super::summary::{PointSummary, latency, summarise};
+use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::statistics::Limits;
+use crate::analyse::point::summary::{PointSummary, latency, summarise};
 use crate::model::{Coordinates, Finding, FindingName, Layer};
 use crate::record::{End, Latencies, PointRecord};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Figures of one quantity over all rounds: median, spread, extremes, worst hour.
 
-use super::robust::{median, quantile};
 use super::rounds::Round;
+use crate::analyse::figures::robust::{median, quantile};
 use crate::model::Moment;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub struct Hour {
 }
 
 /// The figures of rounds with finite values; `None` if there are no rounds.
-pub(super) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
+pub(in crate::analyse) fn series_figures(known: &[(&Round, f64)]) -> Option<SeriesFigures> {
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let middle = median(&values)?;
     let n = values.len() as f64;

@@ -9,11 +9,11 @@ use super::change_points::{Explained, Series, StepFound, VALUES_MIN, WORTH_TELLI
 use super::episodes::{Episode, episodes};
 use super::fixed_work::{CutRounds, cut_rounds};
 use super::host_shift::{HostShift, host_shifts};
-use super::robust::median;
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::{SeriesFigures, series_figures};
-use super::statistics::{Interval, t_quantile};
 use super::verdict::{troubles, verdict};
+use crate::analyse::figures::robust::median;
+use crate::analyse::figures::statistics::{Interval, t_quantile};
 use crate::model::{Finding, FindingName, Moment, Objective, Resolution};
 use serde::Serialize;
 
@@ -273,7 +273,7 @@ fn resolution(rounds: &[Round]) -> Resolution {
 }
 
 /// Drops NaN, infinite and negative values. Zero is valid: nothing was completed.
-pub(super) fn known(value: Option<f64>) -> Option<f64> {
+pub(in crate::analyse) fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 

@@ -4,7 +4,7 @@
 //! maximum throughput, and a hard limit if there is one. Only measured loads are judged, nothing between them: how
 //! precisely the knee is located depends on the choice of loads.
 
-use super::statistics::{Interval, Mean, t_quantile};
+use crate::analyse::figures::statistics::{Interval, Mean, t_quantile};
 use serde::{Deserialize, Serialize};
 
 /// A point of a closed loop's curve.

@@ -1,7 +1,7 @@
 //! Differences on the host between the rounds before a change and those after it.
 
-use super::robust::{median, spread};
 use super::rounds::{Round, RoundHost};
+use crate::analyse::figures::robust::{median, spread};
 use serde::Serialize;
 
 /// Maximum number of compared rounds on either side, those nearest to the change.

@@ -3,8 +3,8 @@
 //! A soak's journal holds thousands of whole records. Each is reduced to a [`Round`] as it is read, so that a report
 //! of a week holds only one record at a time. Rounds are made from other tools' figures, too.
 
-use super::confidence::Within;
-use super::load::{device_loads, host_load};
+use crate::analyse::figures::confidence::Within;
+use crate::analyse::point::load::{device_loads, host_load};
 use crate::model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
 use crate::record::{End, PointRecord, Window};
 use serde::Serialize;
@@ -149,7 +149,7 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
         let found = kept(*objective, &total, unserved, rate);
         Kept { kept: found.kept && !is_broken, ..found }
     };
-    let latency = super::summary::latency(&total.response).filter(|_| !is_broken);
+    let latency = crate::analyse::point::summary::latency(&total.response).filter(|_| !is_broken);
     Some(Round {
         number,
         begin,

@@ -102,7 +102,7 @@ fn spread_over(windows: &[[f64; 3]], q: f64) -> f64 {
 /// The standard error of the fraction of values not above their `q`-quantile. Each window, in order of time, has the
 /// number of its values below the quantile, the number at it, and the number of all. `None` if there are too few
 /// windows.
-pub(super) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
+pub(in crate::analyse) fn error_of_share(windows: &[[f64; 3]], q: f64) -> Option<Spread> {
     let (part, count) = (part_at(windows, q), windows.iter().map(|window| window[2]).sum::<f64>());
     let residuals: Vec<f64> = windows.iter().map(|[below, at, count]| below + part * at - q * count).collect();
     let spread = spread(&residuals)?;

@@ -4,8 +4,8 @@
 //! they are inferred: if most rounds did the same work in different times, the work was fixed, and those that did less
 //! were cut. A snapshot in the middle of a round leaves two lines for it, which are joined.
 
-use super::robust::median;
 use super::rounds::{Round, RoundEnd};
+use crate::analyse::figures::robust::median;
 use crate::model::Moment;
 use serde::Serialize;
 

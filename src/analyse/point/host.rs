@@ -2,7 +2,7 @@
 //! CPU. Both are part of the latencies, and neither comes from the storage.
 
 use super::load::host_load;
-use super::preflight_checks::percent;
+use crate::analyse::preflight_checks::percent;
 use crate::model::{Finding, FindingName, Sample};
 use crate::record::PointRecord;
 

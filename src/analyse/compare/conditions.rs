@@ -5,7 +5,7 @@
 //! is what comparing is for. Meaningless differences between runs (clock time, seed, file names of the journal) are
 //! not conditions.
 
-use super::compare::Subject;
+use super::comparison::Subject;
 use crate::model::{BlockDevice, VolumeMember};
 use serde::Serialize;
 

@@ -2,10 +2,10 @@
 //!
 //! Everything is computed from the record, whenever it is needed. Names carry their unit; MB are 10^6 bytes, MiB 2^20.
 
-use super::confidence::{Confidence, Estimate, Within};
-use super::imported::Told;
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
+use crate::analyse::figures::confidence::{Confidence, Estimate, Within};
+use crate::analyse::series::imported::Told;
 use crate::model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until,
 };

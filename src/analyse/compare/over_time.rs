@@ -4,15 +4,15 @@
 //! all rounds. The interval of the median allows for correlation of neighbouring rounds. The other figures (the worst
 //! hour, the variation, fractions, counts) have no known error and are shown alone.
 
-use super::compare::Unit;
+use super::comparison::Unit;
 use super::difference::Figure;
-use super::imported;
-use super::predictability::{Predictability, PredictabilityTerms, Quantity, known, predictability};
-use super::quantile::error_of_share;
-use super::robust;
-use super::rounds::Round;
-use super::series_figures::{SeriesFigures, series_figures};
-use super::statistics::{Interval, Spread, t_quantile};
+use crate::analyse::figures::quantile::error_of_share;
+use crate::analyse::figures::robust;
+use crate::analyse::figures::statistics::{Interval, Spread, t_quantile};
+use crate::analyse::series::imported;
+use crate::analyse::series::predictability::{Predictability, PredictabilityTerms, Quantity, known, predictability};
+use crate::analyse::series::rounds::Round;
+use crate::analyse::series::series_figures::{SeriesFigures, series_figures};
 use crate::record::imported::{Figures, Imported, Series};
 
 /// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be estimated.

@@ -8,7 +8,7 @@
 //! docs/methods/predictability.md has the method, its sources and the measured rates of false alarms.
 
 use super::least_squares::{Basis, Fit, autocorrelation, fit, whiten};
-use super::robust::{median, normal_quantile, quantile, spread_of_differences, z_of_t};
+use crate::analyse::figures::robust::{median, normal_quantile, quantile, spread_of_differences, z_of_t};
 
 /// False-alarm rate: at most one in this many series of pure noise is reported as changed, rising, falling or
 /// following the day.
@@ -284,7 +284,7 @@ fn candidates(values: &[f64], base: &[Vec<f64>]) -> (Vec<usize>, bool) {
     let n = values.len();
     // The correlation of differences between neighbours does not depend on level changes (Chakar et al., Bernoulli 23,
     // 2017).
-    let rho = super::robust::autocorrelation_of_differences(values);
+    let rho = crate::analyse::figures::robust::autocorrelation_of_differences(values);
     let noise = spread_of_differences(&whiten(values, rho)).max(ROUNDING);
     let enough = normal_quantile(CANDIDATE / (2.0 * places(n)));
     let mut basis = Basis::of(base.iter().map(|column| whiten(column, rho)));

@@ -3,7 +3,7 @@
 //! Input: imported figures. Output: figures for reports and comparisons. What the tool does not report is `None`.
 
 use super::rounds::{Round, RoundEnd};
-use super::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary};
+use crate::analyse::point::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary};
 use crate::model::{Coordinates, MIB, Moment, Step};
 use crate::record::End;
 use crate::record::imported::{Counted, Figures, Flow, Imported, LoadPoint, Series, ToldLatency, ToldLoad};
@@ -479,7 +479,7 @@ mod tests {
     use crate::import::{Source, fio, table};
 
     fn cloud_day() -> Imported {
-        let text = include_str!("../../docs/examples/cloud-day.csv");
+        let text = include_str!("../../../docs/examples/cloud-day.csv");
         table::read(Source { name: "cloud-day.csv", text }, &table::Columns::default()).unwrap()
     }
 
@@ -534,29 +534,29 @@ mod tests {
             places(&points).into_iter().map(|place| place.map(|place| place.name())).collect::<Vec<_>>()
         };
         let named = |names: &[&str]| names.iter().map(|name| Some((*name).to_string())).collect::<Vec<_>>();
-        assert_eq!(places_of(include_str!("../../tests/imports/fio_depth8_plus.json")), named(&["depth:8"]));
-        assert_eq!(places_of(include_str!("../../tests/imports/fio_rate.json")), named(&["rate:500"]));
+        assert_eq!(places_of(include_str!("../../../tests/imports/fio_depth8_plus.json")), named(&["depth:8"]));
+        assert_eq!(places_of(include_str!("../../../tests/imports/fio_rate.json")), named(&["rate:500"]));
         // A small read, a small write, and large reads at depth 2, which correspond to no step.
-        let several = places_of(include_str!("../../tests/imports/fio_three.json"));
+        let several = places_of(include_str!("../../../tests/imports/fio_three.json"));
         assert_eq!((&several[..2], &several[2]), (&named(&["depth:1", "write:1"])[..], &None));
     }
 
     #[test]
     fn a_summary_holds_what_was_told_and_no_more() {
-        let points = summaries(&[of_fio(include_str!("../../tests/imports/fio_depth8_plus.json"))]);
+        let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_depth8_plus.json"))]);
         let class = &points[0].classes[0];
         let latency = class.latency.unwrap();
         assert!((class.iops - 55_479.760_12).abs() < 1e-6 && class.confidence.is_none());
         assert!((latency.mean_us - 143.702_359).abs() < 1e-3, "with the time to submit: {latency:?}");
         assert!((latency.p99_us / 240.640 - 1.0).abs() < 1.0 / 64.0);
-        let points = summaries(&[of_fio(include_str!("../../tests/imports/fio_each.json"))]);
+        let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_each.json"))]);
         let class = &points[0].classes[0];
         assert_eq!((class.latency, class.told.unwrap().p99_us), (None, None));
     }
 
     #[test]
     fn reads_and_writes_of_a_mix_are_put_together_from_their_bins() {
-        let told = imported(&of_fio(include_str!("../../tests/imports/fio_mixed_lat.json")));
+        let told = imported(&of_fio(include_str!("../../../tests/imports/fio_mixed_lat.json")));
         let [read, write, both] = &told.loads[..] else { panic!("{:?}", told.loads) };
         assert_eq!((read.kind.as_str(), write.kind.as_str(), both.kind.as_str()), ("read", "write", "mixed"));
         let p99 = |load: &LoadFigures| load.p99_us.unwrap();

@@ -10,8 +10,8 @@
 //! Zou and Donner, Statistics in Medicine 27, 2008). The interval of a quantile extends to the outer edges of its
 //! buckets, so that of the ratio is rather too wide than too narrow.
 
-use super::confidence::Estimate;
-use super::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
+use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::figures::statistics::{Interval, Limits, Mean, Spread, t_quantile, welch};
 use serde::Serialize;
 use std::f64::consts::FRAC_PI_2;
 

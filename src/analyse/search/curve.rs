@@ -5,8 +5,8 @@
 
 use super::calibration::{AtLoad, CurveFacts, Sustained, curve_facts, sustained};
 use super::run_checks::{self, CacheTest};
-use super::sql::SqlSummary;
-use super::summary::{ClassSummary, PointSummary, summarise_within};
+use crate::analyse::point::sql::SqlSummary;
+use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;

@@ -4,9 +4,9 @@
 //! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that point's summary.
 
 use super::calibration::{AtLoad, CurveFacts};
-use super::preflight_checks::percent;
-use super::statistics::ratio;
-use super::summary::{ClassSummary, PointSummary};
+use crate::analyse::figures::statistics::ratio;
+use crate::analyse::point::summary::{ClassSummary, PointSummary};
+use crate::analyse::preflight_checks::percent;
 use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
@@ -260,7 +260,7 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 /// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster than the mean that
 /// Little's law gives, because they wait in turns; a busy device does not make them wait in turns.
 #[must_use]
-pub(super) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
+pub(in crate::analyse) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
     const IN_TURNS: f64 = 0.5;
     let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
     let latency = at.and_then(|point| point.classes.first()?.latency);

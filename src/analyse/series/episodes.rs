@@ -2,8 +2,8 @@
 
 use super::change_points::{Explained, SEGMENT_MIN, middle_of_five};
 use super::host_shift::{HostShift, host_shifts};
-use super::robust::{median, spread_of_differences, usual};
 use super::rounds::Round;
+use crate::analyse::figures::robust::{median, spread_of_differences, usual};
 use crate::model::Moment;
 use serde::Serialize;
 

@@ -3,11 +3,11 @@
 //! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of one point or of
 //! several named ones; nothing is interpolated.
 
-use super::confidence::Estimate;
 use super::knee::{Cap, Knee, Loaded, cap, knee};
 use super::run_checks::{self, CacheTest};
-use super::summary::{ClassSummary, PointSummary, summarise_within};
 use super::usl::{Usl, usl};
+use crate::analyse::figures::confidence::Estimate;
+use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Coordinates, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
@@ -191,7 +191,7 @@ fn pooled(at: AtLoad, cap: Option<Cap>) -> AtLoad {
 }
 
 /// The rates that were met and those that were not, in the first class of these points.
-pub(super) fn sustained(points: &[PointSummary]) -> Sustained {
+pub(in crate::analyse) fn sustained(points: &[PointSummary]) -> Sustained {
     let rates = || {
         points.iter().filter_map(|point| match (point.coordinates.rate(), point.classes.first()) {
             (Some(rate), Some(class)) => Some((rate, point, class)),

@@ -2,7 +2,7 @@
 
 use super::calibration::{CurveFacts, curve_facts};
 use super::run_checks::warnings_of_matrix;
-use super::summary::{ClassSummary, PointSummary, summarise};
+use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
 use crate::model::Finding;
 use crate::record::{End, PointRecord};
 

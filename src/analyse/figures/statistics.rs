@@ -204,7 +204,7 @@ pub fn difference(a: &Mean, b: &Mean) -> (f64, Interval) {
 }
 
 /// The standard error of the difference of two independent figures, each given as error and degrees of freedom.
-pub(super) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
+pub(in crate::analyse) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
     let (one, other) = (a.0 * a.0, b.0 * b.0);
     let fourth = one * one / a.1 + other * other / b.1;
     let degrees = if fourth > 0.0 { (one + other).powi(2) / fourth } else { a.1 + b.1 };
@@ -217,7 +217,7 @@ pub(super) fn welch(a: (f64, f64), b: (f64, f64)) -> Spread {
 /// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5: an expansion in the inverse of the degrees, here
 /// with its coefficients at 0.975. The last two terms are fitted to the exact values at 1 and 2 degrees, where the
 /// series would be wrong by 11 % and 0.8 %.
-pub(super) fn t_quantile(degrees: f64) -> f64 {
+pub(in crate::analyse) fn t_quantile(degrees: f64) -> f64 {
     const TERMS: [f64; 7] = [1.959_964, 2.372_271, 2.822_499, 2.555_853, 1.589_533, 0.647, 0.759];
     let inverse = 1.0 / degrees.max(1.0);
     TERMS.iter().rev().fold(0.0, |sum, term| sum * inverse + term)
@@ -225,9 +225,9 @@ pub(super) fn t_quantile(degrees: f64) -> f64 {
 
 /// The standard error of a mean, with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
-    pub(super) error: f64,
-    pub(super) degrees: f64,
+pub(in crate::analyse) struct Spread {
+    pub(in crate::analyse) error: f64,
+    pub(in crate::analyse) degrees: f64,
 }
 
 /// The standard error of the mean of `residuals`, which sum to zero, by batch means; `None` if there are too few.
@@ -236,7 +236,7 @@ pub(super) struct Spread {
 /// remaining correlation between batches is estimated from neighbouring windows, as for a first-order process. It is
 /// also estimated from neighbouring batches, if there are enough of them and it is unlikely to be chance (one time in
 /// six).
-pub(super) fn spread(residuals: &[f64]) -> Option<Spread> {
+pub(in crate::analyse) fn spread(residuals: &[f64]) -> Option<Spread> {
     let n = residuals.len();
     if n < BATCHES_MIN {
         return None;

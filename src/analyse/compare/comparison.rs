@@ -9,12 +9,12 @@
 //! be looked at. The verdict uses the headline figures only, with Holm's method, so that at most one in twenty
 //! comparisons of two runs of the same thing calls them different, whatever the number of figures and runs.
 
-use super::calibration::{self, curve_facts};
 use super::conditions::{Condition, Scope, Term, conditions};
 use super::difference::{Change, Figure, Judgement, holm};
 use super::over_time::OverTime;
-use super::statistics::{CONFIDENCE, Interval};
-use super::summary::{ClassSummary, PointSummary};
+use crate::analyse::figures::statistics::{CONFIDENCE, Interval};
+use crate::analyse::point::summary::{ClassSummary, PointSummary};
+use crate::analyse::search::calibration::{self, curve_facts};
 use crate::model::{Bytes, Coordinates, Ratio, Step};
 use crate::record::journal::Header;
 use serde::Serialize;
