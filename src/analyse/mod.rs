@@ -19,11 +19,12 @@ mod series;
 
 #[cfg(test)]
 pub(crate) use advice::tests as advice_example;
-pub use advice::{Advice, Opinion, Product, Section, advise, warnings_of};
-pub use compare::comparison::{BOUND, Comparison, LoadChange, Row, Slower, Subject, Unit, Verdict, compare};
-pub use compare::conditions::{Condition, Scope, Term};
-pub use compare::difference::{Change, Figure, Judgement};
+pub use advice::{Advice, Opinion, Product, ProductAdvice, advise, warnings_of};
+pub use compare::comparison::{BOUND, Comparison, LoadChange, Row, Slower, Verdict, compare};
+pub use compare::conditions::Condition;
+pub use compare::difference::{Change, Figure, FigureUnit, Judgement};
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
+pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
 pub use figures::confidence::{Confidence, Estimate, Within, is_precise};
 pub use figures::quantile::{Quantile, precise};
@@ -34,32 +35,35 @@ pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::sql;
 pub use point::steady::{Steady, steady};
 pub use point::summary::{
-    ClassSummary, CoverageSummary, LatencySummary, PointSummary, Witness, latency, summarise, summarise_within,
+    ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures, Witness, latency, summarise,
+    summarise_within,
 };
 pub use preflight_checks::preflight_findings;
 pub use result::{ImportedResult, RunResult};
-pub use search::calibration::{AtLoad, Calibration, CurveFacts, LogWrites, Sustained, calibration, curve_facts};
+pub use search::at_load::AtLoad;
+pub use search::calibration::{Calibration, LogWrites, Sustained, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
 pub use search::knee::{Cap, Knee, Loaded, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};
 pub use search::run_checks::{CacheTest, answers_from_cache};
+pub use search::shape::{CurveShape, curve_shape};
 pub use search::usl::{Peak, Usl, usl};
-pub use series::budget::{Breach, ObjectiveResult};
 pub use series::causes::Causes;
 pub use series::change_points::FALSE_ALARMS_ONE_IN;
 pub use series::episodes::{Episode, SLOWDOWN};
 pub use series::fixed_work::CutRounds;
 pub use series::host_shift::{HostCounter, HostShift};
 pub use series::imported::{
-    ImportedSummary, LoadFigures, SeriesSummary, Told, imported, is_one_work, places, rounds, summaries,
+    ImportedSummary, LoadFigures, SeriesSummary, imported, is_one_work, places, rounds, summaries,
 };
-pub use series::predictability::{
-    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word, order,
-    predictability,
-};
+pub use series::predictability::{order, predictability};
 #[cfg(test)]
 pub(crate) use series::rounds::example as example_rounds;
 pub use series::rounds::{Kept, Round, RoundEnd, RoundHost, round};
 pub use series::series_figures::{Extreme, Hour, SeriesFigures};
 pub use series::soak::{SoakReader, SoakResult};
+pub use series::types::{
+    Breach, ChangePoint, DailyPattern, ObjectiveResult, Outlier, Predictability, PredictabilityTerms, Quantity,
+    RoundCounts, Trend, Word,
+};

@@ -1,7 +1,7 @@
 //! Advice as text and as JSON: each setting with its range, formula and source, and for each product the statements in
 //! one block to copy.
 
-use crate::analyse::{Advice, Calibration, Product, Section, advise, warnings_of};
+use crate::analyse::{Advice, Calibration, Product, ProductAdvice, advise, warnings_of};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ struct Document<'a> {
     applied: bool,
     /// Names of the run's warnings.
     warnings: Vec<String>,
-    products: Vec<Section>,
+    products: Vec<ProductAdvice>,
 }
 
 /// Advice for `products`, as text.
@@ -127,7 +127,7 @@ fn command_line(command: &str) -> String {
 }
 
 /// Warnings as comments before the statements, because these are copied without the text above them.
-fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
+fn cautions(section: &ProductAdvice, warnings: &[String]) -> Vec<String> {
     let comment = section.database.comment();
     let mut lines = Vec::new();
     let mut warn = |what: &str| {
@@ -149,7 +149,7 @@ fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
 }
 
 /// Sources of the settings, each document once.
-fn sources(section: &Section) -> String {
+fn sources(section: &ProductAdvice) -> String {
     let mut sources: Vec<&str> = Vec::new();
     for setting in &section.settings {
         if !sources.contains(&setting.source) {

@@ -1,6 +1,6 @@
 //! The results of a calibration on one screen, and the corresponding row of Oracle's view.
 
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate, Limits, Peak, PointSummary, quantity};
+use crate::analyse::{AtLoad, Calibration, CurveShape, Estimate, Limits, Peak, PointSummary, quantity};
 use crate::model::{Bytes, Nanos, Request, Severity, Step, Target};
 use crate::record::journal::Run;
 use std::fmt::Write;
@@ -134,14 +134,14 @@ pub(super) struct KneeFacts {
 }
 
 /// The knee as lines of the screen.
-pub(super) fn knee_lines(curve: &CurveFacts, rate: &str) -> String {
+pub(super) fn knee_lines(curve: &CurveShape, rate: &str) -> String {
     let Some(facts) = knee(curve, rate) else { return String::new() };
     let theories = facts.theories.iter().map(|theory| line("", "", "", theory));
     line("knee", &facts.load, "", facts.reached) + &theories.collect::<String>()
 }
 
 /// The knee of a curve whose throughput unit is `rate`.
-pub(super) fn knee(curve: &CurveFacts, rate: &str) -> Option<KneeFacts> {
+pub(super) fn knee(curve: &CurveShape, rate: &str) -> Option<KneeFacts> {
     let knee = curve.knee?;
     let reached = if knee.bounded_above {
         "beyond it latency grows and throughput does not"

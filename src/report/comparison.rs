@@ -4,8 +4,8 @@
 
 use super::table;
 use crate::analyse::{
-    BOUND, Change, Comparison, Estimate, Figure, Judgement, Limits, LoadChange, OverTime, ROUNDS_MIN, Round, Row,
-    RunResult, Scope, SoakResult, Subject, Term, Unit, Verdict, quantity,
+    BOUND, Change, Comparison, Estimate, Figure, FigureUnit, Judgement, Limits, LoadChange, OverTime, ROUNDS_MIN,
+    Round, Row, RunResult, Scope, SoakResult, Subject, Term, Verdict, quantity,
 };
 use crate::model::{Bytes, Finding, Load, Mix, Nanos, Pattern, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
@@ -476,11 +476,11 @@ fn slower(comparison: &Comparison) -> String {
 }
 
 /// `80123 ± 0.6 %`.
-pub(super) fn shown(figure: Figure, unit: Unit) -> String {
+pub(super) fn shown(figure: Figure, unit: FigureUnit) -> String {
     let value = bare(figure.estimate, unit);
     let Some(interval) = figure.estimate.interval else { return value };
     match unit {
-        Unit::PerSecond | Unit::MbPerSecond | Unit::Microseconds if figure.is_known() => {
+        FigureUnit::PerSecond | FigureUnit::MbPerSecond | FigureUnit::Microseconds if figure.is_known() => {
             match figure.estimate.precision() {
                 Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
                 None => super::calibration::latency(figure.estimate),
@@ -495,10 +495,10 @@ pub(super) fn shown(figure: Figure, unit: Unit) -> String {
     }
 }
 
-fn bare(estimate: Estimate, unit: Unit) -> String {
+fn bare(estimate: Estimate, unit: FigureUnit) -> String {
     match unit {
-        Unit::Microseconds => Nanos::from_micros_f64(estimate.value).to_string(),
-        Unit::Share => super::soak::share(estimate.value),
+        FigureUnit::Microseconds => Nanos::from_micros_f64(estimate.value).to_string(),
+        FigureUnit::Share => super::soak::share(estimate.value),
         _ if estimate.value < 99.95 && estimate.value.fract() > 0.0 => format!("{:.1}", estimate.value),
         _ => format!("{:.0}", estimate.value),
     }

@@ -9,59 +9,16 @@
 //! be looked at. The verdict uses the headline figures only, with Holm's method, so that at most one in twenty
 //! comparisons of two runs of the same thing calls them different, whatever the number of figures and runs.
 
-use super::conditions::{Condition, Scope, Term, conditions};
-use super::difference::{Change, Figure, Judgement, holm};
-use super::over_time::OverTime;
+use super::conditions::{Condition, conditions};
+use super::difference::{Change, Figure, FigureUnit, Judgement, holm};
+use super::subject::{Scope, Subject};
 use crate::analyse::figures::statistics::{CONFIDENCE, Interval};
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
-use crate::analyse::search::calibration::{self, curve_facts};
+use crate::analyse::search::calibration;
+use crate::analyse::search::shape::curve_shape;
 use crate::model::{Bytes, Coordinates, Ratio, Step};
-use crate::record::journal::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// One of the compared runs.
-#[derive(Debug, Clone)]
-pub struct Subject<'a> {
-    /// Name of the run.
-    pub name: String,
-    /// The journal's header: request, engine and target.
-    pub header: &'a Header,
-    /// The options of the request that are compared.
-    pub terms: Vec<Term>,
-    /// Its points; empty for a soak.
-    pub points: Vec<PointSummary>,
-    /// Its figures over time, if it is a soak or an imported series.
-    pub over_time: OverTime,
-    /// Throughput within this fraction of the maximum counts as equal to it when the knee is searched.
-    pub tolerance: f64,
-    /// True if every planned point ran to its end.
-    pub whole: bool,
-    /// Number of times each warning was raised, by name.
-    pub warnings: BTreeMap<String, usize>,
-    /// The tool that measured it, if not Rigel.
-    pub imported: Option<String>,
-}
-
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Operations per second: more is better.
-    PerSecond,
-    /// Megabytes (10^6) per second: more is better.
-    MbPerSecond,
-    /// Microseconds: less is better.
-    Microseconds,
-    /// Outstanding I/Os: neither direction is better.
-    Outstanding,
-    /// A fraction of 1: shown, never judged.
-    Share,
-    /// A count: shown, never judged.
-    Count,
-    /// A unit of another tool: unknown whether more is better.
-    Other,
-}
 
 /// One figure of all runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,7 +26,7 @@ pub struct Row {
     /// Name of the figure.
     pub name: String,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: FigureUnit,
     /// True if the verdict uses it.
     pub headline: bool,
     /// The kind of I/O it is about.
@@ -208,9 +165,9 @@ impl LoadChange {
     }
 }
 
-impl Unit {
+impl FigureUnit {
     fn more_is_better(self) -> bool {
-        self != Unit::Microseconds
+        self != FigureUnit::Microseconds
     }
 }
 
@@ -239,7 +196,7 @@ impl Subject<'_> {
     }
 
     fn knee(&self) -> Option<u32> {
-        let knee = curve_facts(self.small().map(|(_, class)| class), self.tolerance).knee?;
+        let knee = curve_shape(self.small().map(|(_, class)| class), self.tolerance).knee?;
         let depths = self.small().filter_map(|(point, _)| depth_alone(point));
         depths.into_iter().find(|depth| (f64::from(*depth) - knee.load).abs() < 0.5)
     }
@@ -263,13 +220,13 @@ fn greatest<'a>(found: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
 }
 
 fn iops((_, class): Found) -> Option<Figure> {
-    let is_known = class.done > 0 || class.told.is_some() && class.iops > 0.0;
+    let is_known = class.done > 0 || class.reported.is_some() && class.iops > 0.0;
     is_known.then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
 }
 
 fn mb_per_s((_, class): Found) -> Option<Figure> {
-    if let Some(told) = class.told {
-        return told.bytes_per_s.map(|bytes| Figure::unknown(bytes / 1e6));
+    if let Some(reported) = class.reported {
+        return reported.bytes_per_s.map(|bytes| Figure::unknown(bytes / 1e6));
     }
     let scale = f64::from(class.io_bytes) / 1e6;
     let mean = class.confidence.map(|known| known.iops.scaled(scale));
@@ -298,11 +255,11 @@ impl Tail {
     /// This quantile of the class. Its interval has the rate's degrees of freedom: same windows, same number of
     /// batches.
     fn of(self, (_, class): Found) -> Option<Figure> {
-        if let Some(told) = class.told {
+        if let Some(reported) = class.reported {
             let value = match self {
-                Tail::P50 => told.p50_us,
-                Tail::P99 => told.p99_us,
-                Tail::P999 => told.p999_us,
+                Tail::P50 => reported.p50_us,
+                Tail::P99 => reported.p99_us,
+                Tail::P999 => reported.p999_us,
             };
             return value.map(Figure::unknown);
         }
@@ -321,7 +278,7 @@ impl Tail {
 fn row(
     subjects: &[Subject],
     name: impl Into<String>,
-    unit: Unit,
+    unit: FigureUnit,
     headline: bool,
     scope: Scope,
     of: impl Fn(&Subject) -> Option<Figure>,
@@ -348,17 +305,17 @@ fn rows_over_time(subjects: &[Subject]) -> Vec<Row> {
 fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     let Some(baseline) = subjects.first() else { return Vec::new() };
     let rate = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
-        row(subjects, name, Unit::PerSecond, true, Scope::Small, of)
+        row(subjects, name, FigureUnit::PerSecond, true, Scope::Small, of)
     };
     let mb = |name: &str, of: &dyn Fn(&Subject) -> Option<Figure>| {
-        row(subjects, name, Unit::MbPerSecond, true, Scope::Large, of)
+        row(subjects, name, FigureUnit::MbPerSecond, true, Scope::Large, of)
     };
     let latencies = |place: &str, depth: u32| {
         // The tail beyond p99 is based on few values: it is shown, but no verdict uses it.
         Tail::ALL.map(|tail| {
             let name = format!("{} {place}", tail.name());
             let of = |subject: &Subject| tail.of(subject.small_at(depth)?);
-            row(subjects, name, Unit::Microseconds, tail != Tail::P999, Scope::Small, of)
+            row(subjects, name, FigureUnit::Microseconds, tail != Tail::P999, Scope::Small, of)
         })
     };
     let step = |step: Step| move |point: &PointSummary| point.step() == step;
@@ -371,7 +328,7 @@ fn rows_at_loads(subjects: &[Subject]) -> Vec<Row> {
     if let Some((place, depth)) = knee_in_common(subjects) {
         rows.extend(latencies(&place, depth));
     }
-    rows.push(row(subjects, "knee depth", Unit::Outstanding, false, Scope::Small, |subject| {
+    rows.push(row(subjects, "knee depth", FigureUnit::Outstanding, false, Scope::Small, |subject| {
         subject.knee().map(|depth| Figure::unknown(f64::from(depth)))
     }));
     rows.push(sustained(subjects));
@@ -416,7 +373,7 @@ fn depth_alone(point: &PointSummary) -> Option<u32> {
 /// other breaks. Under different bounds there is no ratio either.
 fn sustained(subjects: &[Subject]) -> Row {
     let of = |subject: &Subject| sustained_rate(&subject.points);
-    let mut row = row(subjects, "sustained rate", Unit::PerSecond, false, Scope::Small, of);
+    let mut row = row(subjects, "sustained rate", FigureUnit::PerSecond, false, Scope::Small, of);
     let bound = subjects[0].term(BOUND);
     for (change, subject) in row.changes.iter_mut().zip(&subjects[1..]) {
         *change = change.filter(|_| subject.term(BOUND) == bound);

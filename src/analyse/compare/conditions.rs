@@ -5,53 +5,9 @@
 //! is what comparing is for. Meaningless differences between runs (clock time, seed, file names of the journal) are
 //! not conditions.
 
-use super::comparison::Subject;
+use super::subject::{Scope, Subject, Term};
 use crate::model::{BlockDevice, VolumeMember};
 use serde::Serialize;
-
-/// An option of the request, or another condition of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Term {
-    /// Name of the term, such as `small I/O`.
-    pub name: &'static str,
-    /// Its value, in words.
-    pub value: String,
-    /// The figures that are of different work if this value differs; `None` if the term is only a circumstance.
-    pub decides: Option<Scope>,
-}
-
-/// A group of figures, by kind of I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Figures of small I/O.
-    Small,
-    /// Figures of large I/O.
-    Large,
-    /// Figures of durable appends; each figure has its own size.
-    Log,
-    /// All figures of a run.
-    All,
-}
-
-impl Scope {
-    /// True if a figure can belong to both.
-    pub(super) fn meets(self, other: Self) -> bool {
-        self == other || self == Scope::All || other == Scope::All
-    }
-}
-
-impl Term {
-    /// A term that may differ between compared runs.
-    pub fn known(name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), decides: None }
-    }
-
-    /// A term that determines the work behind the figures of `scope`.
-    pub fn deciding(scope: Scope, name: &'static str, value: &impl ToString) -> Self {
-        Self { name, value: value.to_string(), decides: Some(scope) }
-    }
-}
 
 /// A condition of a run that differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

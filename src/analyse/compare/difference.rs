@@ -19,6 +19,26 @@ use std::f64::consts::FRAC_PI_2;
 /// not at all, and its length is rounded; a model without randomness would have no error at all.
 const ERROR_MIN: f64 = 0.001;
 
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureUnit {
+    /// Operations per second: more is better.
+    PerSecond,
+    /// Megabytes (10^6) per second: more is better.
+    MbPerSecond,
+    /// Microseconds: less is better.
+    Microseconds,
+    /// Outstanding I/Os: neither direction is better.
+    Outstanding,
+    /// A fraction of 1: shown, never judged.
+    Share,
+    /// A count: shown, never judged.
+    Count,
+    /// A unit of another tool: unknown whether more is better.
+    Other,
+}
+
 /// A figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {

@@ -7,3 +7,4 @@ pub(super) mod comparison;
 pub(super) mod conditions;
 pub(super) mod difference;
 pub(super) mod over_time;
+pub(super) mod subject;

@@ -4,15 +4,15 @@
 //! all rounds. The interval of the median allows for correlation of neighbouring rounds. The other figures (the worst
 //! hour, the variation, fractions, counts) have no known error and are shown alone.
 
-use super::comparison::Unit;
-use super::difference::Figure;
+use super::difference::{Figure, FigureUnit};
 use crate::analyse::figures::quantile::error_of_share;
 use crate::analyse::figures::robust;
 use crate::analyse::figures::statistics::{Interval, Spread, t_quantile};
 use crate::analyse::series::imported;
-use crate::analyse::series::predictability::{Predictability, PredictabilityTerms, Quantity, known, predictability};
+use crate::analyse::series::predictability::{known, predictability};
 use crate::analyse::series::rounds::Round;
 use crate::analyse::series::series_figures::{SeriesFigures, series_figures};
+use crate::analyse::series::types::{Predictability, PredictabilityTerms, Quantity};
 use crate::record::imported::{Figures, Imported, Series};
 
 /// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be estimated.
@@ -35,8 +35,8 @@ pub struct OverTime {
 pub struct Course {
     /// Name: `throughput`, `p50`, `p99` or `max`, whatever a tool calls them, or the tool's own name.
     pub name: String,
-    /// Unit of the values.
-    pub unit: Unit,
+    /// FigureUnit of the values.
+    pub unit: FigureUnit,
     /// Seconds since the first value's round, and the value, of each round that has one; ascending by time.
     pub values: Vec<(f64, f64)>,
 }
@@ -46,8 +46,8 @@ pub struct Course {
 pub struct FigureOverTime {
     /// Name, such as `median p99`.
     pub name: String,
-    /// Unit of the figure.
-    pub unit: Unit,
+    /// FigureUnit of the figure.
+    pub unit: FigureUnit,
     /// True if the verdict uses it.
     pub headline: bool,
     /// The figure.
@@ -60,11 +60,11 @@ impl OverTime {
     pub fn of_rounds(rounds: &[Round], found: &Predictability) -> Self {
         type Of = fn(&Round) -> Option<f64>;
         let max = series_figures(&values(rounds, |round| round.max_us));
-        let quantities: [(&str, Unit, &Option<SeriesFigures>, Of); 4] = [
-            (THROUGHPUT, Unit::PerSecond, &found.rate, |round| round.rate),
-            ("p50", Unit::Microseconds, &found.p50_us, |round| round.p50_us),
-            ("p99", Unit::Microseconds, &found.p99_us, |round| round.p99_us),
-            ("max", Unit::Microseconds, &max, |round| round.max_us),
+        let quantities: [(&str, FigureUnit, &Option<SeriesFigures>, Of); 4] = [
+            (THROUGHPUT, FigureUnit::PerSecond, &found.rate, |round| round.rate),
+            ("p50", FigureUnit::Microseconds, &found.p50_us, |round| round.p50_us),
+            ("p99", FigureUnit::Microseconds, &found.p99_us, |round| round.p99_us),
+            ("max", FigureUnit::Microseconds, &max, |round| round.max_us),
         ];
         let mut made = Self::default();
         for (name, unit, figures, of) in quantities {
@@ -73,14 +73,14 @@ impl OverTime {
         }
         for result in &found.objectives {
             let kept = result.share_kept.map(Figure::unknown);
-            made.show(format!("{} kept for", result.objective), Unit::Share, kept);
+            made.show(format!("{} kept for", result.objective), FigureUnit::Share, kept);
         }
         if found.rate.is_some() {
             // If the rate changed too often to separate the changes, they are not counted.
             let is_told = !found.changed_too_often.contains(&Quantity::Rate);
             let count = |many: usize| is_told.then(|| Figure::unknown(many as f64));
-            made.show("changes of level".into(), Unit::Count, count(found.changes.len()));
-            made.show("slowdowns".into(), Unit::Count, count(found.episodes.len()));
+            made.show("changes of level".into(), FigureUnit::Count, count(found.changes.len()));
+            made.show("slowdowns".into(), FigureUnit::Count, count(found.episodes.len()));
         }
         made
     }
@@ -116,7 +116,7 @@ impl OverTime {
 
     /// The figure of this name and unit.
     #[must_use]
-    pub fn figure(&self, name: &str, unit: Unit) -> Option<Figure> {
+    pub fn figure(&self, name: &str, unit: FigureUnit) -> Option<Figure> {
         let same = |one: &&FigureOverTime| one.name == name && one.unit == unit;
         self.figures.iter().find(same).map(|one| one.figure)
     }
@@ -129,14 +129,14 @@ impl OverTime {
 
     /// Adds a quantity with its figures. The verdict does not use a round's maximum response time, which is one value
     /// of many, nor values of which it is unknown whether more is better.
-    fn add(&mut self, name: &str, unit: Unit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
+    fn add(&mut self, name: &str, unit: FigureUnit, figures: &SeriesFigures, known: &[(&Round, f64)]) {
         let Some((first, _)) = known.first() else { return };
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
-        let interval = median_interval(&values).filter(|_| unit != Unit::Other);
+        let interval = median_interval(&values).filter(|_| unit != FigureUnit::Other);
         self.figures.push(FigureOverTime {
             name: format!("median {name}"),
             unit,
-            headline: unit != Unit::Other && name != "max",
+            headline: unit != FigureUnit::Other && name != "max",
             figure: Figure::of_quantile(figures.median, interval.map(|(interval, degrees)| (interval.into(), degrees))),
         });
         let hour = match name {
@@ -146,7 +146,7 @@ impl OverTime {
         };
         self.show(format!("worst hour of {name}"), unit, hour.map(|hour| Figure::unknown(hour.value)));
         if name == THROUGHPUT {
-            self.show("throughput varies by".into(), Unit::Share, figures.variation.map(Figure::unknown));
+            self.show("throughput varies by".into(), FigureUnit::Share, figures.variation.map(Figure::unknown));
         }
         let since = |round: &Round| round.begin.since(first.begin) as f64;
         let values = known.iter().map(|(round, value)| (since(round), *value)).collect();
@@ -154,7 +154,7 @@ impl OverTime {
     }
 
     /// Adds a figure that is not judged, if it is known.
-    fn show(&mut self, name: String, unit: Unit, figure: Option<Figure>) {
+    fn show(&mut self, name: String, unit: FigureUnit, figure: Option<Figure>) {
         self.figures.extend(figure.map(|figure| FigureOverTime { name, unit, headline: false, figure }));
     }
 }
@@ -166,17 +166,17 @@ fn values(rounds: &[Round], of: impl Fn(&Round) -> Option<f64>) -> Vec<(&Round, 
 }
 
 /// A tool's series in our terms.
-struct Told {
+struct NamedQuantity {
     name: String,
-    unit: Unit,
+    unit: FigureUnit,
     /// Factor from the tool's unit to `unit`.
     scale: f64,
 }
 
 /// Our name and unit for a series. A rate that is the only series, or that has a name soaks use, is compared with
 /// soaks; all others with series of the same name.
-fn quantity(series: &Series, alone: bool) -> Told {
-    let told = |name: &str, unit, scale| Told { name: name.into(), unit, scale };
+fn quantity(series: &Series, alone: bool) -> NamedQuantity {
+    let told = |name: &str, unit, scale| NamedQuantity { name: name.into(), unit, scale };
     let (name, unit) = (series.name.to_lowercase(), series.unit.as_str());
     let scale = |unit| match unit {
         "ns" => Some(1e-3),
@@ -189,16 +189,16 @@ fn quantity(series: &Series, alone: bool) -> Told {
     let (stem, suffix) = name.rsplit_once('_').filter(|(_, end)| scale(end).is_some()).unwrap_or((&name, ""));
     if let Some(scale) = scale(if unit.is_empty() { suffix } else { unit }) {
         let is_known = ["p50", "p99", "max"].contains(&stem);
-        return told(if is_known { stem } else { &series.name }, Unit::Microseconds, scale);
+        return told(if is_known { stem } else { &series.name }, FigureUnit::Microseconds, scale);
     }
     let is_counted = series.samples.iter().all(|sample| sample.value.is_none());
     let is_named = ["iops", "rate", THROUGHPUT].contains(&name.as_str());
     if unit == "/s" || is_counted || is_named && unit.is_empty() {
-        return told(if alone || is_named { THROUGHPUT } else { &series.name }, Unit::PerSecond, 1.0);
+        return told(if alone || is_named { THROUGHPUT } else { &series.name }, FigureUnit::PerSecond, 1.0);
     }
     let named =
         if name.contains(&unit.to_lowercase()) { series.name.clone() } else { format!("{}, {unit}", series.name) };
-    told(&named, if unit.ends_with("/s") { Unit::PerSecond } else { Unit::Other }, 1.0)
+    told(&named, if unit.ends_with("/s") { FigureUnit::PerSecond } else { FigureUnit::Other }, 1.0)
 }
 
 /// The 95 % confidence interval of the median, and its degrees of freedom.
@@ -266,17 +266,17 @@ mod tests {
     #[test]
     fn what_a_soak_has_too_is_called_as_there() {
         for (name, unit, known) in [
-            ("iops", "", (THROUGHPUT, Unit::PerSecond, 1.0)),
-            ("Rate", "/s", (THROUGHPUT, Unit::PerSecond, 1.0)),
-            ("p99_us", "", ("p99", Unit::Microseconds, 1.0)),
-            ("p99_ms", "ms", ("p99", Unit::Microseconds, 1e3)),
-            ("P50", "ms", ("p50", Unit::Microseconds, 1e3)),
-            ("sda r_await", "ms", ("sda r_await", Unit::Microseconds, 1e3)),
-            ("sda rkB/s", "kB/s", ("sda rkB/s", Unit::PerSecond, 1.0)),
-            ("moved", "MB/s", ("moved, MB/s", Unit::PerSecond, 1.0)),
-            ("sda r/s", "/s", ("sda r/s", Unit::PerSecond, 1.0)),
-            ("sda %util", "%", ("sda %util", Unit::Other, 1.0)),
-            ("sessions", "", ("sessions", Unit::Other, 1.0)),
+            ("iops", "", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
+            ("Rate", "/s", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
+            ("p99_us", "", ("p99", FigureUnit::Microseconds, 1.0)),
+            ("p99_ms", "ms", ("p99", FigureUnit::Microseconds, 1e3)),
+            ("P50", "ms", ("p50", FigureUnit::Microseconds, 1e3)),
+            ("sda r_await", "ms", ("sda r_await", FigureUnit::Microseconds, 1e3)),
+            ("sda rkB/s", "kB/s", ("sda rkB/s", FigureUnit::PerSecond, 1.0)),
+            ("moved", "MB/s", ("moved, MB/s", FigureUnit::PerSecond, 1.0)),
+            ("sda r/s", "/s", ("sda r/s", FigureUnit::PerSecond, 1.0)),
+            ("sda %util", "%", ("sda %util", FigureUnit::Other, 1.0)),
+            ("sessions", "", ("sessions", FigureUnit::Other, 1.0)),
         ] {
             let told = quantity(&series(name, unit), false);
             assert_eq!((told.name.as_str(), told.unit, told.scale), known, "{name} {unit}");
@@ -290,8 +290,8 @@ mod tests {
         let found = OverTime::of_imported(&all);
         let headlines: Vec<(&str, bool)> = found.figures.iter().map(|it| (it.name.as_str(), it.headline)).collect();
         assert_eq!(headlines, [("median sda r_await", true), ("median sda %util", false)]);
-        assert!(!found.figure("median sda %util", Unit::Other).unwrap().is_known());
-        let wait = found.figure("median sda r_await", Unit::Microseconds).unwrap();
+        assert!(!found.figure("median sda %util", FigureUnit::Other).unwrap().is_known());
+        let wait = found.figure("median sda r_await", FigureUnit::Microseconds).unwrap();
         assert!((wait.estimate.value - 2300.0).abs() < 1e-9 && wait.is_known(), "{wait:?}");
         assert_eq!((found.rounds(), found.courses[0].values[1].0), (Some(40), 60.0));
     }

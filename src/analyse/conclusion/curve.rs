@@ -1,10 +1,10 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
-use super::{Conclusion, Objections, failures, throttle, warnings};
+use super::parts::{Conclusion, Objections, failures, throttle, warnings};
 use crate::analyse::figures::quantity::{bound_in_words, count, percent, time};
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::PointSummary;
-use crate::analyse::search::calibration::AtLoad;
+use crate::analyse::search::at_load::AtLoad;
 use crate::analyse::search::curve::{CurveResult, Naming};
 use crate::model::Step;
 use crate::record::journal::Header;

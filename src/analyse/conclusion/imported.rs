@@ -1,6 +1,6 @@
 //! The conclusion of another tool's figures.
 
-use super::{Conclusion, Status};
+use super::parts::{Conclusion, Status};
 use crate::analyse::figures::quantity::{count, samples, time};
 use crate::analyse::result::ImportedResult;
 use crate::analyse::series::imported::{ImportedSummary, LoadFigures};

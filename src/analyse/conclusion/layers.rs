@@ -1,6 +1,6 @@
 //! The conclusion of the layers from storage to a row.
 
-use super::{Conclusion, Objections, failures, warnings};
+use super::parts::{Conclusion, Objections, failures, warnings};
 use crate::analyse::figures::quantity::{count, percent};
 use crate::analyse::search::layers::{LayerStep, LayersResult};
 use crate::model::Layer;

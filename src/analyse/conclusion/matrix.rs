@@ -1,6 +1,6 @@
 //! The conclusion of a matrix of small and large I/O.
 
-use super::{Conclusion, Objections, failures, throttle, warnings};
+use super::parts::{Conclusion, Objections, failures, throttle, warnings};
 use crate::analyse::figures::quantity::{count, size, time};
 use crate::analyse::search::matrix::MatrixResult;
 use crate::record::End;

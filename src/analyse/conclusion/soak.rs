@@ -1,8 +1,8 @@
 //! The conclusion of a series of rounds: its verdict and rating.
 
-use super::{Conclusion, Status};
-use crate::analyse::series::predictability::{Predictability, Word};
+use super::parts::{Conclusion, Status};
 use crate::analyse::series::soak::SoakResult;
+use crate::analyse::series::types::{Predictability, Word};
 use crate::model::Severity;
 use crate::record::journal::Header;
 
@@ -36,8 +36,9 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::series::predictability::{PredictabilityTerms, predictability};
+    use crate::analyse::series::predictability::predictability;
     use crate::analyse::series::rounds::{Round, RoundEnd, example};
+    use crate::analyse::series::types::PredictabilityTerms;
 
     #[test]
     fn a_broken_round_or_a_warning_is_no_good_news() {

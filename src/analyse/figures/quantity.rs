@@ -47,6 +47,11 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// `12 %`, `0.3 %`: without a decimal place from 10 % on.
+pub(in crate::analyse) fn rounded_percent(share: f64) -> String {
+    if share >= 0.0995 { format!("{:.0} %", share * 100.0) } else { format!("{:.1} %", share * 100.0) }
+}
+
 /// `± 1.2 %`; `± ?` if unknown.
 #[must_use]
 pub fn precision(estimate: Estimate) -> String {

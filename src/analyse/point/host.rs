@@ -2,7 +2,7 @@
 //! CPU. Both are part of the latencies, and neither comes from the storage.
 
 use super::load::host_load;
-use crate::analyse::preflight_checks::percent;
+use crate::analyse::figures::quantity::rounded_percent;
 use crate::model::{Finding, FindingName, Sample};
 use crate::record::PointRecord;
 
@@ -23,7 +23,11 @@ fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding
     (stolen > STOLEN).then(|| {
         Finding::warning(
             FindingName::CpuStolen,
-            format!("at {} the hypervisor took {} of the CPU time for others", record.coordinates, percent(stolen)),
+            format!(
+                "at {} the hypervisor took {} of the CPU time for others",
+                record.coordinates,
+                rounded_percent(stolen)
+            ),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
         )
     })
@@ -49,7 +53,7 @@ fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
                 "at {} Rigel's own threads waited for a CPU {} of the time: that much of the response time is not \
                  the storage's",
                 record.coordinates,
-                percent(share)
+                rounded_percent(share)
             ),
             "stop what else uses the CPUs, give this process more of them, or ask for fewer outstanding I/Os a thread",
         )

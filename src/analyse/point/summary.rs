@@ -5,7 +5,6 @@
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
 use crate::analyse::figures::confidence::{Confidence, Estimate, Within};
-use crate::analyse::series::imported::Told;
 use crate::model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until,
 };
@@ -94,8 +93,21 @@ pub struct ClassSummary {
     /// The blocks that were touched.
     pub coverage: CoverageSummary,
     /// Figures reported by another tool; `None` for what Rigel measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub told: Option<Told>,
+    #[serde(rename = "told", skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedFigures>,
+}
+
+/// Another tool's figures of a class, as far as they are compared. `None` means not reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ReportedFigures {
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_us: Option<f64>,
 }
 
 /// Response times in microseconds. The true quantile lies within 0.4 % of the figure: half the width of a bucket.
@@ -279,7 +291,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         within: bound.map(|bound| Within::of(&total.response.histogram, unserved + total.failures(), bound)),
         steady: steady(&if open { response_spans(stream, record) } else { spans(stream, record) }),
         coverage: coverage(stream),
-        told: None,
+        reported: None,
         failed: total.failed,
     }
 }

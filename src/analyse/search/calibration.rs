@@ -3,68 +3,15 @@
 //! Input: the records of a `calibrate` or `curve` run, and its latency bound. Every figure is of one point or of
 //! several named ones; nothing is interpolated.
 
-use super::knee::{Cap, Knee, Loaded, cap, knee};
+use super::at_load::AtLoad;
+use super::knee::Cap;
 use super::run_checks::{self, CacheTest};
-use super::usl::{Usl, usl};
+use super::shape::{CurveShape, curve_shape};
 use crate::analyse::figures::confidence::Estimate;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Coordinates, Finding, Ratio, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
-
-/// The figures of a class at one load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AtLoad {
-    /// Outstanding I/Os; in an open loop, the maximum allowed.
-    pub depth: u32,
-    /// Bytes of one I/O.
-    pub io_bytes: u32,
-    /// Completed I/Os per second.
-    pub iops: Estimate,
-    /// Megabytes (10^6) per second.
-    pub mb_per_s: Estimate,
-    /// Mean response time.
-    pub mean_us: Estimate,
-    /// Median response time.
-    pub p50_us: Estimate,
-    /// 99th percentile of response time.
-    pub p99_us: Estimate,
-    /// 99.9th percentile of response time.
-    pub p999_us: Estimate,
-    /// SNIA's steady-state judgement; `None` if there are too few windows.
-    pub steady: Option<bool>,
-}
-
-impl AtLoad {
-    /// The figures of this class at this point; `None` if nothing completed.
-    #[must_use]
-    pub fn of(point: &PointSummary, class: &ClassSummary) -> Option<Self> {
-        let (latency, known) = (class.latency?, class.confidence);
-        let estimate = |value, interval| Estimate { value, interval };
-        let iops = class.rate();
-        Some(Self {
-            // Use the depth of the class: another stream of the point may be deeper.
-            depth: if class.outstanding > 0 { class.outstanding } else { point.coordinates.outstanding() },
-            io_bytes: class.io_bytes,
-            iops,
-            mb_per_s: iops.scaled(f64::from(class.io_bytes) / 1e6),
-            mean_us: estimate(latency.mean_us, known.and_then(|c| c.mean_us).map(|mean| mean.interval().into())),
-            p50_us: estimate(latency.p50_us, known.and_then(|c| c.p50_us)),
-            p99_us: estimate(latency.p99_us, known.and_then(|c| c.p99_us)),
-            p999_us: estimate(latency.p999_us, known.and_then(|c| c.p999_us)),
-            steady: class.steady.map(|steady| steady.steady),
-        })
-    }
-}
-
-impl Loaded {
-    /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error estimate.
-    #[must_use]
-    pub fn of(class: &ClassSummary) -> Option<Self> {
-        let response = class.latency?.mean_us / 1e6;
-        Some(Self { load: f64::from(class.outstanding), throughput: class.confidence?.iops, response })
-    }
-}
 
 /// The highest offered rate that was met within the bound, and the lowest that was not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -86,25 +33,6 @@ pub struct LogWrites {
     pub bytes: u32,
     /// The figures.
     pub at: AtLoad,
-}
-
-/// What the shape of a closed loop's curve shows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CurveFacts {
-    /// The load beyond which latency grows and throughput does not.
-    pub knee: Option<Knee>,
-    /// The hard limit that throughput reaches, if there is one.
-    pub cap: Option<Cap>,
-    /// The fitted Universal Scalability Law.
-    pub usl: Option<Usl>,
-}
-
-/// The shape of these points' curve; throughput within the fraction `tolerance` of the maximum counts as equal to it.
-#[must_use]
-pub fn curve_facts<'a>(classes: impl Iterator<Item = &'a ClassSummary>, tolerance: f64) -> CurveFacts {
-    let loads: Vec<Loaded> = classes.filter_map(Loaded::of).collect();
-    let pairs: Vec<(f64, f64)> = loads.iter().map(|point| (point.load, point.throughput.value)).collect();
-    CurveFacts { knee: knee(&loads, tolerance), cap: cap(&loads), usl: usl(&pairs) }
 }
 
 /// The result of a calibration.
@@ -133,7 +61,7 @@ pub struct Calibration {
     /// Durable appends, one after the other, by size.
     pub log_writes: Vec<LogWrites>,
     /// The shape of the curve of random reads.
-    pub curve: CurveFacts,
+    pub curve: CurveShape,
     /// Whether a cache served the reads.
     pub cache: CacheTest,
     /// All points, in measuring order.
@@ -154,7 +82,7 @@ pub fn calibration(records: &[PointRecord], bound: Bound, precision: Ratio) -> C
     let greatest = |step| of(step).max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
     let at = |found: Option<(&PointSummary, &ClassSummary)>| found.and_then(|(point, class)| AtLoad::of(point, class));
     let shallow = |step| of(step).find(|(point, _)| point.coordinates.outstanding() == 1);
-    let curve = curve_facts(of(Step::Depth).map(|(_, class)| class), precision.get());
+    let curve = curve_shape(of(Step::Depth).map(|(_, class)| class), precision.get());
     let depth = |load: f64| of(Step::Depth).find(|(point, _)| point.is_at_depth(load));
     let log_writes = points.iter().filter_map(|point| match point.coordinates {
         Coordinates::Log { bytes } => Some(LogWrites { bytes, at: AtLoad::of(point, point.classes.first()?)? }),

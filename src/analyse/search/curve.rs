@@ -3,8 +3,10 @@
 //!
 //! Input: the records of a `curve` run, and the latency bound if there was one.
 
-use super::calibration::{AtLoad, CurveFacts, Sustained, curve_facts, sustained};
+use super::at_load::AtLoad;
+use super::calibration::{Sustained, sustained};
 use super::run_checks::{self, CacheTest};
+use super::shape::{CurveShape, curve_shape};
 use crate::analyse::point::sql::SqlSummary;
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise_within};
 use crate::model::{Bound, Finding, Ratio, Step};
@@ -20,7 +22,7 @@ pub struct CurveResult {
     /// Maximum throughput of the closed loop; `None` if the run had no closed loop.
     pub maximum: Option<AtLoad>,
     /// The shape of the closed loop's curve.
-    pub shape: CurveFacts,
+    pub shape: CurveShape,
     /// The offered rates that were met, and within the bound if there is one.
     pub sustained: Sustained,
     /// The offered rate with the highest p99 of Rigel's own scheduling delay, and that delay.
@@ -90,7 +92,7 @@ pub fn curve(records: &[PointRecord], bound: Option<Bound>, precision: Ratio) ->
         chosen.filter_map(|point| Some((point, point.classes.first()?)))
     };
     let greatest = closed().max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
-    let shape = curve_facts(closed().map(|(_, class)| class), precision.get());
+    let shape = curve_shape(closed().map(|(_, class)| class), precision.get());
     CurveResult {
         bound: bound.map(|bound| bound.to_string()),
         maximum: greatest.and_then(|(point, class)| AtLoad::of(point, class)),

@@ -1,7 +1,7 @@
 //! The results of a matrix of small and large I/O.
 
-use super::calibration::{CurveFacts, curve_facts};
 use super::run_checks::warnings_of_matrix;
+use super::shape::{CurveShape, curve_shape};
 use crate::analyse::point::summary::{ClassSummary, PointSummary, summarise};
 use crate::model::Finding;
 use crate::record::{End, PointRecord};
@@ -15,7 +15,7 @@ pub struct MatrixResult {
     /// All points, in measuring order.
     pub points: Vec<PointSummary>,
     /// The shape of the curve of small I/O alone.
-    pub shape: CurveFacts,
+    pub shape: CurveShape,
     /// Findings about the run as a whole; findings about a point are in the point.
     pub findings: Vec<Finding>,
 }
@@ -58,7 +58,7 @@ impl MatrixResult {
     pub fn of(records: &[PointRecord]) -> Self {
         let points: Vec<PointSummary> = records.iter().map(summarise).collect();
         let alone = points.iter().filter(|point| point.coordinates.small_alone().is_some());
-        let shape = curve_facts(alone.filter_map(|point| point.classes.first()), TOLERANCE);
+        let shape = curve_shape(alone.filter_map(|point| point.classes.first()), TOLERANCE);
         let findings = warnings_of_matrix(records, &points, &shape);
         Self { points, shape, findings }
     }

@@ -3,10 +3,11 @@
 //!
 //! Each is a [`Finding`] with its evidence and its hint. Findings about a single point are in that point's summary.
 
-use super::calibration::{AtLoad, CurveFacts};
+use super::at_load::AtLoad;
+use super::shape::CurveShape;
+use crate::analyse::figures::quantity::rounded_percent;
 use crate::analyse::figures::statistics::ratio;
 use crate::analyse::point::summary::{ClassSummary, PointSummary};
-use crate::analyse::preflight_checks::percent;
 use crate::model::{Bytes, Coordinates, Finding, FindingName, Nanos, Ratio, Severity, Step};
 use crate::record::PointRecord;
 use serde::Serialize;
@@ -151,7 +152,7 @@ impl CacheTest {
 pub(super) fn warnings(
     records: &[PointRecord],
     points: &[PointSummary],
-    curve: &CurveFacts,
+    curve: &CurveShape,
     cache: &CacheTest,
     precision: Ratio,
 ) -> Vec<Finding> {
@@ -174,7 +175,7 @@ pub(super) fn warnings(
 /// Warnings and notes about a matrix as a whole: credit that ran out, stalls, and a cap of small loads without large
 /// ones.
 #[must_use]
-pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary], shape: &CurveFacts) -> Vec<Finding> {
+pub(super) fn warnings_of_matrix(records: &[PointRecord], points: &[PointSummary], shape: &CurveShape) -> Vec<Finding> {
     ran_out(records).into_iter().chain(stalled(points)).chain(capped(points, shape)).collect()
 }
 
@@ -260,7 +261,7 @@ fn credit_within(records: &[PointRecord], points: &[PointSummary]) -> Option<Cre
 /// True if throughput has a hard limit that a throttle sets. Then half of the I/Os are much faster than the mean that
 /// Little's law gives, because they wait in turns; a busy device does not make them wait in turns.
 #[must_use]
-pub(in crate::analyse) fn is_throttled(points: &[PointSummary], curve: &CurveFacts) -> bool {
+pub(in crate::analyse) fn is_throttled(points: &[PointSummary], curve: &CurveShape) -> bool {
     const IN_TURNS: f64 = 0.5;
     let at = curve.cap.and_then(|cap| points.iter().find(|point| point.is_at_depth(cap.from)));
     let latency = at.and_then(|point| point.classes.first()?.latency);
@@ -280,7 +281,7 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
 }
 
 /// Notes the hard limit of throughput, and whether it looks like a throttle or a busy device.
-fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
+fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
     let cap = curve.cap?;
     let at = points.iter().find(|point| point.is_at_depth(cap.from))?;
     let latency = at.classes.first()?.latency?;
@@ -300,7 +301,7 @@ fn capped(points: &[PointSummary], curve: &CurveFacts) -> Option<Finding> {
         what: format!(
             "throughput stays at {:.0} IOPS (± {}) from depth {} to {}, and response time grows in proportion: {why}",
             cap.throughput,
-            percent(half),
+            rounded_percent(half),
             cap.from,
             cap.to
         ),
@@ -413,14 +414,14 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
 }
 
 /// Notes that the law does not describe the curve and is no second opinion.
-fn unfitted(curve: &CurveFacts) -> Option<Finding> {
+fn unfitted(curve: &CurveShape) -> Option<Finding> {
     let law = curve.usl.filter(|law| !law.fits)?;
     Some(Finding::note(
         FindingName::Usl,
         format!(
             "the Universal Scalability Law does not describe this curve (a point lies {} from it): the knee rests on \
              what was measured alone",
-            percent(law.greatest_residual)
+            rounded_percent(law.greatest_residual)
         ),
     ))
 }
@@ -436,7 +437,7 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
         points.iter().filter_map(known).filter(|(known, _)| known.is_finite() && *known > precision.get()).collect();
     wide.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (worst, at) = *wide.first()?;
-    let (asked, worst) = (percent(precision.get()), percent(worst));
+    let (asked, worst) = (rounded_percent(precision.get()), rounded_percent(worst));
     let what = match wide.len() {
         1 => format!("one point is known less well than the {asked} asked for: to {worst} ({at})"),
         many => format!("{many} points are known less well than the {asked} asked for, the worst to {worst} ({at})"),

@@ -1,57 +1,8 @@
 //! Objectives over a series: how long each was kept, and what is left of its error budget.
 
-use super::predictability::PredictabilityTerms;
 use super::rounds::{Round, RoundEnd};
-use crate::model::{Moment, Objective};
-use serde::Serialize;
-
-/// How well an objective was kept.
-///
-/// A round stands for its interval: the time between rounds or, where there is none, its measured time. A broken round
-/// has missed every objective. A stopped round and a skipped one say nothing. But if a round missed the objective and
-/// the next ones were skipped, it stands for their time too: a stall longer than a round leaves no other trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ObjectiveResult {
-    /// The objective.
-    pub objective: Objective,
-    /// The fraction of time for which it must be kept.
-    pub share_asked: f64,
-    /// Rounds that kept it.
-    pub kept: usize,
-    /// Rounds that missed it, broken ones included.
-    pub missed: usize,
-    /// Broken rounds among the missed ones.
-    pub broken: usize,
-    /// Rounds that say nothing: stopped, or without the figure. Skipped rounds are not counted.
-    pub unknown: usize,
-    /// Fraction of the known time for which it was kept; `None` if nothing is known.
-    pub share_kept: Option<f64>,
-    /// Seconds for which it may be missed in the known time.
-    pub budget_seconds: f64,
-    /// Seconds for which it was missed.
-    pub missed_seconds: f64,
-    /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no budget.
-    pub budget_used: Option<f64>,
-    /// True if it was kept for the required fraction of time; `None` if nothing is known.
-    pub met: Option<bool>,
-    /// The longest breach: consecutive rounds that missed it.
-    pub longest_breach: Option<Breach>,
-    /// All breaches, in order of time.
-    pub breaches: Vec<Breach>,
-}
-
-/// Consecutive rounds that missed an objective.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Breach {
-    /// Start of its first round.
-    pub begin: Moment,
-    /// End of its last round; if the next rounds were skipped, the start of the first one that ran.
-    pub end: Moment,
-    /// Rounds that missed it.
-    pub rounds: usize,
-    /// Seconds that these rounds stand for.
-    pub seconds: f64,
-}
+use super::types::{Breach, ObjectiveResult, PredictabilityTerms};
+use crate::model::Objective;
 
 /// The result of each objective.
 pub(super) fn objectives(rounds: &[Round], terms: &PredictabilityTerms) -> Vec<ObjectiveResult> {

@@ -7,7 +7,7 @@
 //! and used in generalised least squares; without it, a slow wave would look like steps.
 //! docs/methods/predictability.md has the method, its sources and the measured rates of false alarms.
 
-use super::least_squares::{Basis, Fit, autocorrelation, fit, whiten};
+use super::least_squares::{Basis, Coefficient, DAY, Fit, Wave, autocorrelation, fit, harmonics, whiten};
 use crate::analyse::figures::robust::{median, normal_quantile, quantile, spread_of_differences, z_of_t};
 
 /// False-alarm rate: at most one in this many series of pure noise is reported as changed, rising, falling or
@@ -39,7 +39,7 @@ const OUTLIER_MIN: f64 = 0.02;
 const DRAWN_IN: f64 = 3.0;
 /// Noise floor for rounding: a thousandth of a percent.
 const ROUNDING: f64 = 1e-5;
-const DAY: f64 = 86_400.0;
+
 /// Minimum number of days for a daily pattern; with fewer it cannot be told from chance.
 const DAYS_MIN: f64 = 1.98;
 
@@ -62,7 +62,7 @@ pub(super) struct Explained {
     /// True if there are more changes than `STEPS_MAX`; then the found steps must not be reported.
     pub(super) too_many: bool,
     /// Slope per day on the logarithmic scale.
-    pub(super) slope: Option<Found>,
+    pub(super) slope: Option<Coefficient>,
     /// The daily pattern, by seconds since midnight.
     pub(super) daily: Option<Wave>,
     /// Standard deviation of single values from the model, with outliers clipped.
@@ -73,44 +73,12 @@ pub(super) struct Explained {
     pub(super) outliers: Vec<usize>,
 }
 
-/// An estimated figure of a model: value, standard error and degrees of freedom.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
-    pub(super) value: f64,
-    pub(super) error: f64,
-    pub(super) degrees: f64,
-}
-
 /// A step in the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StepFound {
     /// Index of the first value after the step.
     pub(super) at: usize,
-    pub(super) size: Found,
-}
-
-/// A daily pattern of two harmonics.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Wave(pub(super) [f64; 4]);
-
-impl Wave {
-    /// The pattern's contribution at this second after midnight.
-    pub(super) fn at(self, second: f64) -> f64 {
-        harmonics(second).iter().zip(self.0).map(|(wave, size)| wave * size).sum()
-    }
-
-    /// The quarters of an hour of its maximum and its minimum, in seconds since midnight.
-    pub(super) fn extremes(self) -> (f64, f64) {
-        let quarters = || (0..96).map(|quarter| f64::from(quarter) * 900.0);
-        let greatest = quarters().max_by(|a, b| self.at(*a).total_cmp(&self.at(*b))).unwrap_or(0.0);
-        let least = quarters().min_by(|a, b| self.at(*a).total_cmp(&self.at(*b))).unwrap_or(0.0);
-        (greatest, least)
-    }
-}
-
-fn harmonics(second: f64) -> [f64; 4] {
-    let angle = std::f64::consts::TAU * second / DAY;
-    [angle.cos(), angle.sin(), (2.0 * angle).cos(), (2.0 * angle).sin()]
+    pub(super) size: Coefficient,
 }
 
 /// The model that explains the series best; `None` if the series is too short or a value is not finite.

@@ -3,7 +3,7 @@
 //! Input: imported figures. Output: figures for reports and comparisons. What the tool does not report is `None`.
 
 use super::rounds::{Round, RoundEnd};
-use crate::analyse::point::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary};
+use crate::analyse::point::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures};
 use crate::model::{Coordinates, MIB, Moment, Step};
 use crate::record::End;
 use crate::record::imported::{Counted, Figures, Flow, Imported, LoadPoint, Series, ToldLatency, ToldLoad};
@@ -103,19 +103,6 @@ pub struct SeriesSummary {
     pub greatest: Option<(f64, Moment)>,
     /// The samples.
     pub samples: Vec<Counted>,
-}
-
-/// Another tool's figures of a class, as far as they are compared. `None` means not reported.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Told {
-    /// Bytes per second.
-    pub bytes_per_s: Option<f64>,
-    /// Median response time.
-    pub p50_us: Option<f64>,
-    /// 99th percentile.
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile.
-    pub p999_us: Option<f64>,
 }
 
 /// Summarises one imported source.
@@ -362,7 +349,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
             slices_touched: 0,
             slices: 0,
         },
-        told: Some(Told {
+        reported: Some(ReportedFigures {
             bytes_per_s: flow.bytes_per_s,
             p50_us: known.p50_us,
             p99_us: known.p99_us,
@@ -551,7 +538,7 @@ mod tests {
         assert!((latency.p99_us / 240.640 - 1.0).abs() < 1.0 / 64.0);
         let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_each.json"))]);
         let class = &points[0].classes[0];
-        assert_eq!((class.latency, class.told.unwrap().p99_us), (None, None));
+        assert_eq!((class.latency, class.reported.unwrap().p99_us), (None, None));
     }
 
     #[test]

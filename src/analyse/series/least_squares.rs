@@ -4,12 +4,45 @@
 //! error. The transformation of Prais and Winsten (Cowles Commission discussion paper 383, 1954; Judge et al., The
 //! Theory and Practice of Econometrics, 1985, ch. 8) makes the noise independent; the rest is ordinary least squares.
 
-use super::change_points::{Found, Wave};
-
 /// Maximum correlation that is corrected for.
 const CORRELATION_MAX: f64 = 0.95;
 /// Fraction of a column that must be independent of the others; less counts as rounding.
 const OWN: f64 = 1e-9;
+/// Seconds of a day.
+pub(super) const DAY: f64 = 86_400.0;
+
+/// An estimated figure of a model: value, standard error and degrees of freedom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Coefficient {
+    pub(super) value: f64,
+    pub(super) error: f64,
+    pub(super) degrees: f64,
+}
+
+/// A daily pattern of two harmonics.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wave(pub(super) [f64; 4]);
+
+impl Wave {
+    /// The pattern's contribution at this second after midnight.
+    pub(super) fn at(self, second: f64) -> f64 {
+        harmonics(second).iter().zip(self.0).map(|(wave, size)| wave * size).sum()
+    }
+
+    /// The quarters of an hour of its maximum and its minimum, in seconds since midnight.
+    pub(super) fn extremes(self) -> (f64, f64) {
+        let quarters = || (0..96).map(|quarter| f64::from(quarter) * 900.0);
+        let greatest = quarters().max_by(|a, b| self.at(*a).total_cmp(&self.at(*b))).unwrap_or(0.0);
+        let least = quarters().min_by(|a, b| self.at(*a).total_cmp(&self.at(*b))).unwrap_or(0.0);
+        (greatest, least)
+    }
+}
+
+/// Sine and cosine of a day and of half a day, at this second after midnight.
+pub(super) fn harmonics(second: f64) -> [f64; 4] {
+    let angle = std::f64::consts::TAU * second / DAY;
+    [angle.cos(), angle.sin(), (2.0 * angle).cos(), (2.0 * angle).sin()]
+}
 
 /// The result of a fit.
 #[derive(Debug, Clone)]
@@ -34,9 +67,9 @@ impl Fit {
     }
 
     /// The coefficient of a column, with its error.
-    pub(super) fn found(&self, column: usize) -> Found {
+    pub(super) fn found(&self, column: usize) -> Coefficient {
         let error = (self.variance() * self.inverse[column][column]).sqrt();
-        Found { value: self.sizes[column], error, degrees: self.degrees }
+        Coefficient { value: self.sizes[column], error, degrees: self.degrees }
     }
 
     /// Four columns, starting at `first`, as a daily pattern.

@@ -15,4 +15,5 @@ pub(super) mod predictability;
 pub(super) mod rounds;
 pub(super) mod series_figures;
 pub(super) mod soak;
+pub(super) mod types;
 mod verdict;

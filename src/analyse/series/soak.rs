@@ -4,8 +4,9 @@
 //! Output: a [`SoakResult`].
 
 use super::causes::Causes;
-use super::predictability::{Predictability, PredictabilityTerms, order, predictability};
+use super::predictability::{order, predictability};
 use super::rounds::{Round, round};
+use super::types::{Predictability, PredictabilityTerms};
 use crate::model::{Finding, Load, Objective, SoakRequest};
 use crate::record::PointRecord;
 

@@ -2,9 +2,9 @@
 
 use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
-use super::predictability::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, Word};
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
+use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, Word};
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 

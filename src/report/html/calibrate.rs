@@ -4,7 +4,7 @@ use super::distribution::Chosen;
 use super::page::{Block, Headline, Page, Section, Table};
 use super::throughput::{self, first_classes};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, Estimate};
+use crate::analyse::{AtLoad, Calibration, CurveShape, Estimate};
 use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -85,7 +85,7 @@ fn curve(run: &Run, found: &Calibration) -> Section {
 }
 
 /// Two theories about the knee; `rate` is the unit of throughput.
-pub(super) fn knee(shape: &CurveFacts, rate: &str) -> Option<Block> {
+pub(super) fn knee(shape: &CurveShape, rate: &str) -> Option<Block> {
     let facts = calibration::knee(shape, rate)?;
     let first = format!("Knee: {}, {}", facts.load, facts.reached);
     let sentences: Vec<String> = std::iter::once(first).chain(facts.theories).collect();

@@ -195,13 +195,13 @@ fn colour(run: usize) -> Option<u8> {
 }
 
 /// The unit of an axis.
-fn axis_unit(unit: analyse::Unit) -> Unit {
+fn axis_unit(unit: analyse::FigureUnit) -> Unit {
     match unit {
-        analyse::Unit::PerSecond => Unit::PerSecond,
-        analyse::Unit::MbPerSecond => Unit::MbPerSecond,
-        analyse::Unit::Microseconds => Unit::Microseconds,
-        analyse::Unit::Share => Unit::Share,
-        analyse::Unit::Outstanding | analyse::Unit::Count | analyse::Unit::Other => Unit::Number,
+        analyse::FigureUnit::PerSecond => Unit::PerSecond,
+        analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
+        analyse::FigureUnit::Microseconds => Unit::Microseconds,
+        analyse::FigureUnit::Share => Unit::Share,
+        analyse::FigureUnit::Outstanding | analyse::FigureUnit::Count | analyse::FigureUnit::Other => Unit::Number,
     }
 }
 
@@ -213,7 +213,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
         .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
         .collect();
     // Quantities that are judged come first.
-    courses.sort_by_key(|(_, course)| course.unit == analyse::Unit::Other);
+    courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colour(run),
         ..thinned(&runs[run].1.name, &course.values, |at| at.0, &|at| Some(at.1), Thin::Median)
