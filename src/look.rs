@@ -157,7 +157,7 @@ fn member(opened: &Opened, request: &Request) -> Result<VolumeMember, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
     use std::path::PathBuf;
 
     fn opened(paths: &[PathBuf]) -> Result<Vec<Opened>, Error> {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_written_file_is_seen_whole() {
-        let place = Place::new("look-written");
+        let place = TempDir::new("look-written");
         let path = place.file("file", 1 << 20, 1 << 20);
         let look = look_at(std::slice::from_ref(&path), 65536).unwrap();
         assert_eq!(look.target.usable, Bytes(1 << 20));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_has_no_telling_name_is_called_as_asked() {
-        let place = Place::new("look-called");
+        let place = TempDir::new("look-called");
         let members = &opened(&[place.file("file", 1 << 20, 1 << 20)]).unwrap()[..];
         let called = Some("a scratch file");
         let watch = Nanos(0);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_sparse_file_is_not_trustworthy() {
-        let place = Place::new("look-sparse");
+        let place = TempDir::new("look-sparse");
         let path = place.file("file", 65536, 1 << 30);
         let look = look_at(&[path], 65536).unwrap();
         // If the filesystem does not report what was written, no holes can be found.
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn targets_that_make_no_sense_are_refused_by_name() {
-        let place = Place::new("look-refused");
+        let place = TempDir::new("look-refused");
         let file = place.file("file", 1 << 20, 1 << 20);
         let link = place.0.join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();

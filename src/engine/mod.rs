@@ -11,8 +11,6 @@ pub mod libaio;
 mod mounts;
 pub mod null;
 pub mod opened;
-#[cfg(test)]
-pub(crate) mod place;
 pub mod probe;
 pub mod psync;
 mod registry;
@@ -20,6 +18,8 @@ pub mod scratch;
 pub mod signature;
 pub mod sim;
 pub mod sql;
+#[cfg(test)]
+pub(crate) mod temp_dir;
 pub mod uring;
 pub mod volume;
 

@@ -8,18 +8,18 @@
 mod find;
 mod mariadb;
 mod memory;
-mod place;
 mod postgres;
 mod process;
+mod server_dir;
 
 pub use find::Version;
-pub use place::{Cleaned, Leftover, clean, is_marker, leftovers};
+pub use server_dir::{Cleaned, Leftover, clean, is_marker, leftovers};
 
 use crate::model::{Bytes, Dbms, Error, MIB, Nanos};
 use find::Programs;
 use memory::Group;
-use place::Place;
 use rustix::process::Signal;
+use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,7 @@ pub struct Server {
     /// Dropped after the processes in it are gone.
     group: Option<Group>,
     /// Dropped last: by then nothing else of the server is left.
-    place: Place,
+    place: ServerDir,
 }
 
 /// Input for the arguments of a server.
@@ -96,10 +96,10 @@ impl Server {
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
     pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
-        let account = place::account(dbms)?;
+        let account = server_dir::account(dbms)?;
         let programs = find::programs(dbms, request.bin, account.as_ref())?;
         let socket = if dbms == Dbms::Postgres { postgres::SOCKET } else { mariadb::SOCKET };
-        let place = Place::make(dbms, request.directory, socket, &programs.server, account)?;
+        let place = ServerDir::make(dbms, request.directory, socket, &programs.server, account)?;
         let folder = place.folder().to_path_buf();
         let able = dbms == Dbms::Mysql || postgres::can_be_direct(programs.version.major);
         let direct = able && place.can_be_direct();

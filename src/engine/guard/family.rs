@@ -274,10 +274,10 @@ fn description(node: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
 
     /// A copy of the parts of /sys that describe devices.
-    fn sys(place: &Place, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
+    fn sys(place: &TempDir, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
         for (file, content) in files {
             let file = place.0.join("devices").join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_is_built_on_a_partition_is_built_on_its_disk() {
-        let place = Place::new("family-volume");
+        let place = TempDir::new("family-volume");
         let files = [
             ("sda/dev", "8:0\n"),
             ("sda/sda1/dev", "8:1\n"),
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn another_way_to_the_same_disk_is_found_by_its_worldwide_name() {
-        let place = Place::new("family-ways");
+        let place = TempDir::new("family-ways");
         let mut files = Vec::new();
         for (disk, number, name) in [("sda", "8:0", "naa.1"), ("sdb", "8:16", "naa.1"), ("sdc", "8:32", "naa.2")] {
             let minor: u32 = number[2..].parse().unwrap();
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn without_sys_nothing_is_permitted() {
-        let place = Place::new("family-blind");
+        let place = TempDir::new("family-blind");
         let file = Opened::open(&place.file("file", 1, 1)).unwrap();
         let said = Family::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
         assert!(said.contains("refused to write") && said.contains("cannot be read from /sys"), "{said}");

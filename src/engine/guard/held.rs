@@ -168,13 +168,13 @@ mod tests {
     use super::*;
     use crate::engine::guard::Family;
     use crate::engine::opened::Opened;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
     use crate::observe::stack::Sys;
     use std::fs::File;
 
     #[test]
     fn the_kernel_tells_of_an_open_file_that_proc_does_not_show() {
-        let place = Place::new("held-lease");
+        let place = TempDir::new("held-lease");
         let path = place.0.join("file");
         let written = File::create(&path).unwrap();
         let opened = Opened::open(&path).unwrap();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_tells_whether_it_can_write() {
-        let place = Place::new("held-flags");
+        let place = TempDir::new("held-flags");
         let path = place.file("file", 1, 1);
         let information = |file: &File| format!("/proc/self/fdinfo/{}", file.as_raw_fd());
         let (reads, writes) = (File::open(&path).unwrap(), File::options().write(true).open(&path).unwrap());

@@ -6,10 +6,7 @@
 pub mod access;
 mod chunks;
 mod mysql;
-mod mysql_load;
-mod mysql_watch;
 mod postgres;
-mod postgres_load;
 mod tls;
 
 pub use access::{Access, Address, Secret};
@@ -124,8 +121,8 @@ pub struct Loaded {
 pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
     let address = &access.servers[0];
     match access.dbms() {
-        Dbms::Postgres => postgres_load::find(&mut postgres::connect(access, address)?, address),
-        Dbms::Mysql => mysql_load::find(access, address),
+        Dbms::Postgres => postgres::find(&mut postgres::connect(access, address)?, address),
+        Dbms::Mysql => mysql::find(access, address),
     }
 }
 
@@ -166,8 +163,8 @@ pub fn wants_password(access: &Access) -> Result<bool, Error> {
 /// `stop` was set. Rows loaded so far stay, and the next call resumes.
 pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &LoadListen) -> Result<Loaded, Error> {
     let load_one = match access.dbms() {
-        Dbms::Postgres => postgres_load::load,
-        Dbms::Mysql => mysql_load::load,
+        Dbms::Postgres => postgres::load,
+        Dbms::Mysql => mysql::load,
     };
     let mut loaded = None;
     for address in &access.servers {
@@ -182,8 +179,8 @@ pub fn load(access: &Access, request: &LoadRequest, stop: &AtomicBool, listen: &
 /// A server cannot be reached or refuses.
 pub fn remove(access: &Access) -> Result<Vec<String>, Error> {
     match access.dbms() {
-        Dbms::Postgres => postgres_load::remove(access),
-        Dbms::Mysql => mysql_load::remove(access),
+        Dbms::Postgres => postgres::remove(access),
+        Dbms::Mysql => mysql::remove(access),
     }
 }
 

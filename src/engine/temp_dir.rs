@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// A directory for a unit test, beside the test program: that is on a disk, while /tmp may not be. Removed on drop.
-pub(crate) struct Place(pub(crate) PathBuf);
+pub(crate) struct TempDir(pub(crate) PathBuf);
 
-impl Place {
+impl TempDir {
     pub(crate) fn new(name: &str) -> Self {
         let program = std::env::current_exe().unwrap();
         let path = program.parent().unwrap().join(format!("{name}-{}", std::process::id()));
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

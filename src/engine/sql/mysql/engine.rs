@@ -4,11 +4,12 @@
 //! requested rows. The plan is an index range that reads one page after another. Multi-range read would sort first,
 //! which is a different workload.
 
-use super::access::{Access, Address, Tls};
-use super::mysql_watch::Monitor;
-use super::{Witness, mysql_load};
+use super::load;
+use super::watch::Monitor;
 use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
+use crate::engine::sql::Witness;
+use crate::engine::sql::access::{Access, Address, Tls};
 use crate::engine::{Engine, Session};
 use crate::model::{
     Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
@@ -50,12 +51,12 @@ pub(super) const NO_SUCH_TABLE: u16 = 1146;
 
 /// Name of table `number`, from 0, for reads by key.
 pub(super) fn blocks_table(number: usize) -> String {
-    format!("{}_{}", super::SCHEMA, super::blocks_table(number))
+    format!("{}_{}", crate::engine::sql::SCHEMA, crate::engine::sql::blocks_table(number))
 }
 
 /// Name of table `number`, from 0, for scans.
 pub(super) fn scan_table(number: usize) -> String {
-    format!("{}_{}", super::SCHEMA, super::scan_table(number))
+    format!("{}_{}", crate::engine::sql::SCHEMA, crate::engine::sql::scan_table(number))
 }
 
 /// Characters per column, for pages of `page` bytes.
@@ -79,7 +80,7 @@ pub(super) fn connect(access: &Access, address: &Address) -> Result<Conn, Error>
 ///
 /// # Errors
 /// As [`connect`].
-pub(super) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
+pub(in crate::engine::sql) fn connect_outside(access: &Access, address: &Address) -> Result<Conn, Error> {
     try_connect(access, address, None).map_err(|error| not_connected(access, address, &error))
 }
 
@@ -144,7 +145,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
         Some(1045 | 1698) if access.password.is_some() => {
             ("does not accept the password".to_string(), "see that user and password are right".to_string())
         }
-        Some(1045 | 1698) => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some(1045 | 1698) => (format!("does not let us in: {said}"), crate::engine::sql::PASSWORD_CURE.into()),
         Some(1044) => (
             format!("does not let us into the database: {said}"),
             "give this user rights on it, or name another user or database".into(),
@@ -155,7 +156,7 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
         Some(1040 | 1203 | 1226) => {
             ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
         }
-        None if access.password.is_some() && is_without_tls(error) => super::no_tls(),
+        None if access.password.is_some() && is_without_tls(error) => crate::engine::sql::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
             "see that the server runs there, and that host, port, socket and sslmode are right".into(),
@@ -246,7 +247,7 @@ pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<Versio
 }
 
 /// `MariaDB` or `MySQL` on one or several servers.
-pub(super) struct Mysql {
+pub(in crate::engine::sql) struct Mysql {
     access: Access,
     work: SqlWork,
     clock: Clock,
@@ -263,7 +264,7 @@ impl Mysql {
     ///
     /// # Errors
     /// One of them cannot be reached, is too old, or does not have the tables for `work`.
-    pub(super) fn open(
+    pub(in crate::engine::sql) fn open(
         access: Access,
         work: SqlWork,
         statement_timeout: Option<Nanos>,
@@ -280,8 +281,8 @@ impl Mysql {
         let mut monitors = Vec::new();
         let (mut facts, mut findings, mut timeout) = (ServerFacts::default(), Vec::new(), None);
         for (number, address) in access.servers.iter().enumerate() {
-            let known = mysql_load::find(&access, address)?;
-            super::refuse_other_tables(address, known, work.tables)?;
+            let known = load::find(&access, address)?;
+            crate::engine::sql::refuse_other_tables(address, known, work.tables)?;
             let mut connection = connect(&access, address)?;
             let version = version(&mut connection, address)?;
             if number == 0 {
@@ -331,7 +332,7 @@ impl Engine for Mysql {
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let turn = super::server_of(number, self.work.tables, self.access.servers.len());
+        let turn = crate::engine::sql::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         if let Some(timeout) = &self.timeout {
@@ -574,7 +575,7 @@ fn is_direct(settings: &BTreeMap<String, String>) -> bool {
 
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer pool"));
+    let mut findings = Vec::from_iter(crate::engine::sql::cache_warning(facts, "buffer pool"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     let durable = [
         ("innodb_flush_log_at_trx_commit", "1", true),
@@ -617,7 +618,7 @@ impl Witness for Mysql {
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        super::sum_of_all(self.monitors.iter().map(Monitor::counters))
+        crate::engine::sql::sum_of_all(self.monitors.iter().map(Monitor::counters))
     }
 
     fn settle(&self) {
@@ -625,7 +626,7 @@ impl Witness for Mysql {
     }
 
     fn processes(&self) -> Vec<u32> {
-        super::all_or_none(self.monitors.iter().map(Monitor::process))
+        crate::engine::sql::all_or_none(self.monitors.iter().map(Monitor::process))
     }
 }
 

@@ -4,10 +4,10 @@
 //! are loaded in chunks. Each chunk is a transaction that also records the chunk as loaded. So an interrupted load
 //! resumes with the missing chunks.
 
-use super::access::{Access, Address};
-use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
-use super::postgres::{COLUMN_CHARS, COLUMNS, connect, failed};
-use super::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, scan_table};
+use super::engine::{COLUMN_CHARS, COLUMNS, connect, failed};
+use crate::engine::sql::access::{Access, Address};
+use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
+use crate::engine::sql::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, scan_table};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 const CHUNK_ROWS: u64 = 8192;
 
 /// The existing tables, if they are completely loaded.
-pub(super) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
+pub(in crate::engine::sql) fn find(client: &mut Client, address: &Address) -> Result<Option<Tables>, Error> {
     Ok(manifest(client, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
 }
 
@@ -58,7 +58,7 @@ fn not_ours(address: &Address) -> Error {
 }
 
 /// Makes the tables on one server, or resumes.
-pub(super) fn load(
+pub(in crate::engine::sql) fn load(
     access: &Access,
     address: &Address,
     request: &LoadRequest,
@@ -193,7 +193,7 @@ fn row(id: u64, line: &mut Vec<u8>) {
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         line.push(b'\t');
-        line.extend(super::random_text(&mut rng, COLUMN_CHARS));
+        line.extend(crate::engine::sql::random_text(&mut rng, COLUMN_CHARS));
     }
     line.push(b'\n');
 }
@@ -279,7 +279,7 @@ fn blocks_most(rows: u64) -> u64 {
 }
 
 /// Removes the tables of the manifest, the manifest, and the schema if nothing else is in it.
-pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
+pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for address in &access.servers {
         let mut client = connect(access, address)?;

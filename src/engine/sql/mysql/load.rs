@@ -5,13 +5,13 @@
 //! the key for reads has a separate index. Rows are loaded in chunks. Each chunk is a transaction that also records the
 //! chunk as loaded. So an interrupted load resumes with the missing chunks.
 
-use super::access::{Access, Address};
-use super::chunks::{self, Chunk, Loading, MAKER, ORDER};
-use super::mysql::{
+use super::engine::{
     COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect, connect_outside,
     failed, scan_table, try_connect, version,
 };
-use super::{LoadEvent, LoadListen, LoadRequest, Loaded};
+use crate::engine::sql::access::{Access, Address};
+use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
+use crate::engine::sql::{LoadEvent, LoadListen, LoadRequest, Loaded};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
@@ -41,7 +41,7 @@ const CORRELATION_ROWS: u64 = 100_000;
 const PAGE_MAX: u32 = 32_768;
 
 /// The existing tables, if they are completely loaded.
-pub(super) fn find(access: &Access, address: &Address) -> Result<Option<Tables>, Error> {
+pub(in crate::engine::sql) fn find(access: &Access, address: &Address) -> Result<Option<Tables>, Error> {
     let Some(mut connection) = connect_if_there(access, address)? else { return Ok(None) };
     Ok(manifest(&mut connection, address)?.filter(|(_, loaded)| *loaded).map(|(tables, _)| tables))
 }
@@ -83,7 +83,7 @@ fn not_ours(address: &Address, table: &str) -> Error {
 }
 
 /// Makes the tables on one server, or resumes.
-pub(super) fn load(
+pub(in crate::engine::sql) fn load(
     access: &Access,
     address: &Address,
     request: &LoadRequest,
@@ -261,7 +261,7 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     let mut columns = |text: &mut String, count: usize| {
         for _ in 0..count {
             text.push_str(",'");
-            text.extend(super::random_text(&mut rng, chars).map(char::from));
+            text.extend(crate::engine::sql::random_text(&mut rng, chars).map(char::from));
             text.push('\'');
         }
     };
@@ -367,7 +367,7 @@ fn correlation(connection: &mut Conn, address: &Address, name: &str) -> Result<f
 }
 
 /// Removes the tables of the manifest, and the manifest. The database stays: it may contain more.
-pub(super) fn remove(access: &Access) -> Result<Vec<String>, Error> {
+pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Error> {
     let mut removed = Vec::new();
     for address in &access.servers {
         let Some(mut connection) = connect_if_there(access, address)? else { continue };

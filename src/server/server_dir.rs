@@ -46,7 +46,7 @@ pub(super) struct Account {
 /// All access goes through file descriptors. The folder belongs to the server's user, who can put anything under any
 /// name in it, and its path may meanwhile lead elsewhere.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServerDir {
     folder: PathBuf,
     parent: Directory,
     inside: Directory,
@@ -57,7 +57,7 @@ pub(super) struct Place {
     removed: bool,
 }
 
-impl Place {
+impl ServerDir {
     /// Creates a folder in `directory`. `socket` is the longest name of a socket in it. `programs` is another path that
     /// the server's user must be able to reach.
     pub(super) fn make(
@@ -195,7 +195,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ServerDir {
     fn drop(&mut self) {
         let _ = self.remove();
     }
@@ -548,11 +548,11 @@ mod tests {
         }
     }
 
-    fn furnished(place: &Folder, number: u32) -> Place {
+    fn furnished(place: &Folder, number: u32) -> ServerDir {
         let name = format!("{NAME}{number}");
         let parent = Directory::open(&place.0).unwrap();
         let inside = parent.make_inside(&name, FOLDER_MODE).unwrap();
-        Place::furnish(Dbms::Postgres, place.0.join(name), parent, inside, None).unwrap()
+        ServerDir::furnish(Dbms::Postgres, place.0.join(name), parent, inside, None).unwrap()
     }
 
     #[test]
@@ -603,7 +603,7 @@ mod tests {
         let before = std::fs::metadata(&victim).unwrap();
         let root = rustix::process::geteuid().is_root();
         let account = root.then(|| Account { name: "nobody".into(), uid: 65534, gid: 65534 });
-        let mut made = Place::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
+        let mut made = ServerDir::furnish(Dbms::Postgres, folder.clone(), parent, inside, account).unwrap();
         made.write("settings", "").unwrap();
         assert!(made.can_be_direct() || !victim.join("direct").exists());
         let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
@@ -634,7 +634,7 @@ mod tests {
         }
         let place = Folder::new("foreign");
         std::os::unix::fs::chown(&place.0, Some(65534), Some(65534)).unwrap();
-        let error = Place::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
+        let error = ServerDir::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
         assert!(error.exit_status() == 2 && error.to_string().contains("no private server"), "{error}");
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
     }
@@ -720,7 +720,7 @@ mod tests {
         let place = Folder::new("refused");
         std::fs::write(place.0.join("file"), "").unwrap();
         for name in ["file", "missing"] {
-            let error = Place::make(Dbms::Postgres, &place.0.join(name), "s", Path::new("/"), None).unwrap_err();
+            let error = ServerDir::make(Dbms::Postgres, &place.0.join(name), "s", Path::new("/"), None).unwrap_err();
             assert!(error.exit_status() == 2 && error.to_string().contains(name), "{error}");
         }
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 1);

@@ -3,9 +3,9 @@
 //! Input: the connection IDs of our sessions. Output: the server's counters, which cover the whole server: neither
 //! product counts per table. The server's settings are never changed to see more.
 
-use super::access::Address;
-use super::mysql::failed;
+use super::engine::failed;
 use crate::clock::Clock;
+use crate::engine::sql::access::Address;
 use crate::model::{Error, Nanos, ServerSample};
 use mysql::Conn;
 use mysql::prelude::Queryable;

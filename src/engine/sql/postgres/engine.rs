@@ -4,10 +4,10 @@
 //! requested rows. The plan is fixed to an index scan that reads one block after another. A bitmap scan would sort and
 //! prefetch, which is a different workload.
 
-use super::access::{Access, Address, Tls};
-use super::{SCHEMA, Witness, blocks_table, scan_table, tls};
 use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
+use crate::engine::sql::access::{Access, Address, Tls};
+use crate::engine::sql::{SCHEMA, Witness, blocks_table, scan_table, tls};
 use crate::engine::{Engine, Session};
 use crate::model::{
     Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// No server answers there, or it does not let this user in.
-pub(super) fn connect(access: &Access, address: &Address) -> Result<Client, Error> {
+pub(in crate::engine::sql) fn connect(access: &Access, address: &Address) -> Result<Client, Error> {
     let mut config = postgres::Config::new();
     config.user(&address.user).dbname(&address.database).port(address.port).application_name(&access.application);
     config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE).keepalives_idle(PATIENCE);
@@ -80,14 +80,16 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
                  in ~/.pgpass"
                 .to_string(),
         ),
-        Some("28P01") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some("28P01") => (format!("does not let us in: {said}"), crate::engine::sql::PASSWORD_CURE.into()),
         // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
         Some("28000") => (
             format!("does not let us in: {said}"),
             "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
         ),
-        None if with_password && said.contains("does not support TLS") => super::no_tls(),
-        None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
+        None if with_password && said.contains("does not support TLS") => crate::engine::sql::no_tls(),
+        None if said.contains("password missing") => {
+            ("wants a password".into(), crate::engine::sql::PASSWORD_CURE.into())
+        }
         Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
         Some("53300") => {
             ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
@@ -129,7 +131,7 @@ pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> 
 }
 
 /// `PostgreSQL` on one or several servers.
-pub(super) struct Postgres {
+pub(in crate::engine::sql) struct Postgres {
     access: Access,
     work: SqlWork,
     clock: Clock,
@@ -151,7 +153,7 @@ impl Postgres {
     ///
     /// # Errors
     /// One of them cannot be reached, is too old, or does not have the tables for `work`.
-    pub(super) fn open(
+    pub(in crate::engine::sql) fn open(
         access: Access,
         work: SqlWork,
         statement_timeout: Option<Nanos>,
@@ -160,8 +162,8 @@ impl Postgres {
         let (mut facts, mut findings) = (ServerFacts::default(), Vec::new());
         for (number, address) in access.servers.iter().enumerate() {
             let mut client = connect(&access, address)?;
-            let known = super::postgres_load::find(&mut client, address)?;
-            super::refuse_other_tables(address, known, work.tables)?;
+            let known = super::load::find(&mut client, address)?;
+            crate::engine::sql::refuse_other_tables(address, known, work.tables)?;
             client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
@@ -212,7 +214,7 @@ impl Engine for Postgres {
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let turn = super::server_of(number, self.work.tables, self.access.servers.len());
+        let turn = crate::engine::sql::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
@@ -427,7 +429,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
 
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(super::cache_warning(facts, "buffer cache"));
+    let mut findings = Vec::from_iter(crate::engine::sql::cache_warning(facts, "buffer cache"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
         if setting(name) != wanted {
@@ -442,7 +444,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
 }
 
 /// The files of the tables for reads by key, in block order, after a checkpoint.
-pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
+pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
     let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
     let mut client = connect(access, address)?;
@@ -635,7 +637,7 @@ impl Witness for Postgres {
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        super::sum_of_all(self.monitors.iter().map(|monitor| monitor.seat().counters().ok()))
+        crate::engine::sql::sum_of_all(self.monitors.iter().map(|monitor| monitor.seat().counters().ok()))
     }
 
     fn settle(&self) {
@@ -643,6 +645,6 @@ impl Witness for Postgres {
     }
 
     fn processes(&self) -> Vec<u32> {
-        super::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
+        crate::engine::sql::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
     }
 }
