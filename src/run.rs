@@ -359,7 +359,7 @@ impl Bench {
             }
             let record = self.measure_point(&point, stop, listen)?;
             // A database that ended a session will most likely end the next one too, or is gone.
-            let is_lost = matches!(record.end, End::Broken(_)) && self.engine.witness().is_some();
+            let is_lost = matches!(record.end, End::Broken(_)) && self.engine.server_monitor().is_some();
             if record.measured > Nanos(0) {
                 journal.point(&record)?;
                 listen(Event::End(&record));
@@ -381,17 +381,17 @@ impl Bench {
     }
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
-        let witness = self.engine.witness();
-        if let Some(witness) = witness {
-            witness.begin();
+        let monitor = self.engine.server_monitor();
+        if let Some(monitor) = monitor {
+            monitor.begin();
         }
         let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
         // One sample of counters per window of operations: the windows of a soak are wide.
         let every = point.window.max(SAMPLE);
         let mut due = every;
         let mut watch = |live: &Live| {
-            if let Some(witness) = witness {
-                witness.look();
+            if let Some(monitor) = monitor {
+                monitor.look();
             }
             if live.elapsed >= due {
                 due = live.elapsed.plus(every);
@@ -400,8 +400,8 @@ impl Bench {
             listen(Event::Live { point, live, samples: &samples });
         };
         let mut record = self.drive(point, stop, &mut watch)?;
-        if let Some(witness) = witness {
-            witness.settle();
+        if let Some(monitor) = monitor {
+            monitor.flush();
         }
         // Waiting for the last operations takes time too.
         let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
@@ -416,10 +416,10 @@ impl Bench {
     /// Samples the counters of the host, and of the server if there is one.
     fn sample(&self, at: Nanos) -> Sample {
         let mut sample = self.observer.sample(at);
-        if let Some(witness) = self.engine.witness()
-            && let Some(mut server) = witness.counters()
+        if let Some(monitor) = self.engine.server_monitor()
+            && let Some(mut server) = monitor.counters()
         {
-            if let Some(processes) = observe::processes_below(&witness.processes()) {
+            if let Some(processes) = observe::processes_below(&monitor.processes()) {
                 server.cpu = Some(processes.cpu);
                 server.storage_read = processes.storage_read;
                 server.storage_written = processes.storage_written;

@@ -35,7 +35,7 @@ pub use point::load::{DeviceLoad, HostLoad, device_loads, host_load};
 pub use point::sql;
 pub use point::steady::{Steady, steady};
 pub use point::summary::{
-    ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures, Witness, latency, summarise,
+    ClassSummary, CoverageSummary, DeviceBytes, LatencySummary, PointSummary, ReportedFigures, latency, summarise,
     summarise_within,
 };
 pub use preflight_checks::preflight_findings;
@@ -43,7 +43,7 @@ pub use result::{ImportedResult, RunResult};
 pub use search::at_load::AtLoad;
 pub use search::calibration::{Calibration, LogWrites, Sustained, calibration};
 pub use search::curve::{CurveResult, Naming, curve};
-pub use search::knee::{Cap, Knee, Loaded, cap, knee};
+pub use search::knee::{Cap, CurvePoint, Knee, cap, knee};
 pub use search::layers::{LayerFigures, LayerStep, LayerTable, LayersResult, layers};
 pub use search::matrix::{MatrixCell, MatrixResult};
 pub use search::run_checks::{CacheTest, answers_from_cache};

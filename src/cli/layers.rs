@@ -67,7 +67,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     // All that can be wrong with the request is found before anything is made.
     let request = args.request()?;
     let results = Results::begin(args.outcome.out.as_deref(), "layers")?;
-    let stop = measuring::stop_flag()?;
+    let stop = super::stop::stop_flag()?;
     let expected = request.points_expected();
     let private = PrivateArgs { on: Some(args.directory.clone()), server: args.server.clone() };
     let tables = request.work.tables;

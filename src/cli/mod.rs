@@ -28,6 +28,7 @@ mod results;
 mod soak;
 mod sql;
 mod sql_args;
+mod stop;
 mod target;
 
 use crate::engine::sql::Address;

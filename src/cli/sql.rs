@@ -214,7 +214,7 @@ fn load(args: &LoadArgs) -> Result<u8, Error> {
         degree: settings.load_degree.unwrap_or(2),
         tablespace: args.tablespace.clone(),
     };
-    let stop = measuring::stop_flag()?;
+    let stop = super::stop::stop_flag()?;
     load_tables(&access, &request, Way::of(args.no_progress, false), &stop)?;
     Ok(0)
 }
@@ -347,7 +347,7 @@ fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringA
     if let Some(directory) = &args.private.on {
         refuse_full(directory, tables, request.sql.is_some_and(|terms| terms.work.updates != Ratio::ZERO))?;
     }
-    let stop = measuring::stop_flag()?;
+    let stop = super::stop::stop_flag()?;
     let sessions = request.loads.most_sessions(request.in_flight_max);
     let way = measuring.outcome.progress();
     let private = Private::make(&args.private, tables, sessions, settings.load_degree, way, &stop)?;

@@ -3,7 +3,7 @@
 //! Entries of one job that ran as several processes are one load: their rates are added, their means weighted, their
 //! bins merged. Quantiles cannot be combined: without bins they are then unknown.
 
-use super::{Source, damaged, refuse_empty};
+use super::source::{Source, damaged, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::histogram::{BUCKETS, bucket_of};
 use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad, is_countable};

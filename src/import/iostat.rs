@@ -4,8 +4,8 @@
 //! already left it out (`-y`). A file may contain several runs, each after its own first line.
 
 use super::samples::{Remarks, impossible, put_in_order};
+use super::source::{Source, damaged, number, refuse_empty};
 use super::time::{Order, manner, moment};
-use super::{Source, damaged, number, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};

@@ -3,7 +3,7 @@
 //! Files of one run, which have one prefix, are combined. Versions before 11.2.0.2 wrote latencies in milliseconds
 //! without the unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
-use super::{Source, damaged, file_name, number, refuse_empty, shortened};
+use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
 use crate::model::{Coordinates, Error, MIB};
 use crate::record::Imported;
 use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad};

@@ -1,8 +1,8 @@
 //! Plain csv: lines with a time and values, such as figures extracted from AWR with SQL.
 
 use super::samples::{Remarks, impossible, put_in_order};
+use super::source::{Source, damaged, number, refuse_empty, shortened};
 use super::time::{self, Order, moment};
-use super::{Source, damaged, number, refuse_empty, shortened};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
 use crate::record::imported::{Counted, Figures, Series};

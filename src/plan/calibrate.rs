@@ -5,7 +5,7 @@
 //! around the knee; large reads; one sequential stream; offered rates under the latency bound; and the load of the
 //! maximum again, to see whether the device has changed. Writes come last, and only if the user asked for them.
 
-use crate::analyse::{ClassSummary, Loaded, PointSummary, knee};
+use crate::analyse::{ClassSummary, CurvePoint, PointSummary, knee};
 use crate::model::{
     Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
     Until, WarmUp,
@@ -335,7 +335,7 @@ impl<'a> Done<'a> {
     }
 
     fn knee_depth(&self) -> Option<u32> {
-        let loads: Vec<Loaded> = self.of(Step::Depth).filter_map(|(_, class)| Loaded::of(class)).collect();
+        let loads: Vec<CurvePoint> = self.of(Step::Depth).filter_map(|(_, class)| CurvePoint::of(class)).collect();
         let found = knee(&loads, self.request.precision.get())?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth, as it went in")]
         Some(found.load as u32)

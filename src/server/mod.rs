@@ -5,15 +5,18 @@
 //! is removed when its value is dropped; [`clean`] removes what a killed Rigel process leaves. Existing servers and
 //! their files are never touched.
 
+mod account;
+mod clean;
 mod find;
 mod mariadb;
 mod memory;
 mod postgres;
 mod process;
 mod server_dir;
+mod terms;
 
+pub use clean::{Cleaned, Leftover, clean, is_marker, leftovers};
 pub use find::Version;
-pub use server_dir::{Cleaned, Leftover, clean, is_marker, leftovers};
 
 use crate::model::{Bytes, Dbms, Error, MIB, Nanos};
 use find::Programs;
@@ -23,6 +26,7 @@ use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
+use terms::ServerTerms;
 
 /// Timeouts for creating the files of a server, and for starting it.
 const MAKING_MOST: Nanos = Nanos::from_secs(300);
@@ -32,8 +36,6 @@ const ENDING_MOST: Nanos = Nanos::from_secs(60);
 /// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel kills it.
 const MEMORY_BASE: u64 = 64 * MIB;
 const MEMORY_PER_SESSION: u64 = 4 * MIB;
-/// Connections beyond the sessions: for loading, watching and sampling.
-const MORE_CONNECTIONS: u32 = 20;
 
 /// Request for a private server.
 #[derive(Debug, Clone, Copy)]
@@ -69,22 +71,6 @@ pub struct Server {
     place: ServerDir,
 }
 
-/// Input for the arguments of a server.
-#[derive(Debug, Clone, Copy)]
-struct Facts<'a> {
-    folder: &'a Path,
-    buffer_cache: Bytes,
-    sessions: u32,
-    direct: bool,
-    settings: &'a [(String, String)],
-}
-
-impl Facts<'_> {
-    fn connections(&self) -> u32 {
-        self.sessions.saturating_add(MORE_CONNECTIONS)
-    }
-}
-
 impl Server {
     /// Creates a server and starts it. This takes seconds, and ends early when `stop` is set.
     ///
@@ -96,14 +82,14 @@ impl Server {
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
     pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
-        let account = server_dir::account(dbms)?;
+        let account = account::account(dbms)?;
         let programs = find::programs(dbms, request.bin, account.as_ref())?;
         let socket = if dbms == Dbms::Postgres { postgres::SOCKET } else { mariadb::SOCKET };
         let place = ServerDir::make(dbms, request.directory, socket, &programs.server, account)?;
         let folder = place.folder().to_path_buf();
         let able = dbms == Dbms::Mysql || postgres::can_be_direct(programs.version.major);
         let direct = able && place.can_be_direct();
-        let facts = Facts {
+        let terms = ServerTerms {
             folder: &folder,
             buffer_cache: request.buffer_cache,
             sessions: request.sessions,
@@ -111,8 +97,8 @@ impl Server {
             settings: request.settings,
         };
         let (making, serving, url) = match dbms {
-            Dbms::Postgres => (postgres::making(&folder), postgres::serving(&facts), postgres::url(&folder)),
-            Dbms::Mysql => (mariadb::making(&folder, &programs), mariadb::serving(&facts), mariadb::url(&folder)),
+            Dbms::Postgres => (postgres::making(&folder), postgres::serving(&terms), postgres::url(&folder)),
+            Dbms::Mysql => (mariadb::making(&folder, &programs), mariadb::serving(&terms), mariadb::url(&folder)),
         };
         if dbms == Dbms::Mysql {
             place.write(mariadb::FIRST_FILE, mariadb::FIRST)?;
@@ -324,29 +310,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end_processes();
         // The group and the folder are dropped after this.
-    }
-}
-
-/// Percent-encodes a part of a URL: everything except ASCII letters, digits and `-._~` becomes `%XX`.
-fn percent(text: &str) -> String {
-    let mut safe = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            safe.push(byte as char);
-        } else {
-            safe.push('%');
-            safe.extend([byte >> 4, byte & 15].map(|half| char::from(b"0123456789ABCDEF"[usize::from(half)])));
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_written_so_that_a_url_can_hold_it() {
-        assert_eq!(percent("/a b/ü?.s"), "%2Fa%20b%2F%C3%BC%3F.s");
     }
 }

@@ -4,26 +4,25 @@
 //! marker file is written before anything else. Rigel holds a lock on the marker while it lives. The lock tells cleanup
 //! that the server is alive, even if its PID was reused. A folder without a marker is never touched.
 
-use super::{memory, process};
+use super::account::Account;
 use crate::files::Directory;
 use crate::model::{Bytes, Dbms, Error};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use std::fmt::Write as _;
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Name prefix of the folders; a number follows.
-const NAME: &str = "rigel-sql-";
+pub(super) const NAME: &str = "rigel-sql-";
 /// File that identifies the owner of the folder.
-const MARKER: &str = "rigel-server";
+pub(super) const MARKER: &str = "rigel-server";
 /// Its first line.
 const FORMAT: &str = "a private server of rigel, format 1";
 /// Maximum size of a marker, in bytes.
-const MARKER_MOST: u64 = 4096;
+pub(super) const MARKER_MOST: u64 = 4096;
 /// Output of all programs of the server.
 const LOG: &str = "log";
 /// Number of bytes read from the end of a log for an error.
@@ -32,14 +31,6 @@ const LOG_END: u64 = 64 * 1024;
 const FOLDER_MODE: Mode = Mode::RWXU;
 /// The address of a socket has 107 bytes at most, including its name in the folder.
 const SOCKET_MOST: usize = 100;
-
-/// The user that a server runs as if Rigel is root; servers refuse to run as root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) name: String,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-}
 
 /// A folder of a private server; removed with all its contents on drop.
 ///
@@ -201,147 +192,27 @@ impl Drop for ServerDir {
     }
 }
 
-/// A folder left over by a dead Rigel process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
-    /// The folder.
-    pub folder: PathBuf,
-    /// DBMS of its server: `postgres` or `mysql`.
-    pub dbms: String,
-    /// PID of the Rigel process that made it; the process is gone.
-    pub rigel: u32,
-    /// Storage space of its files.
-    pub bytes: Bytes,
-    /// Server processes that still run.
-    pub running: Vec<u32>,
-}
-
-/// Result of [`clean`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// One sentence for each removed folder.
-    pub removed: Vec<String>,
-    /// One sentence for each folder that was kept, with the reason.
-    pub kept: Vec<String>,
-}
-
-/// Lists private servers in `directory` whose Rigel process is gone: those that [`clean`] would remove.
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn leftovers(directory: &Path) -> Result<Vec<Leftover>, Error> {
-    let (parent, names) = folders(directory)?;
-    let looks = names.into_iter().map(|(name, folder)| look(&parent, &name, &folder));
-    Ok(looks.filter_map(|look| if let Look::Left(left, ..) = look { Some(left) } else { None }).collect())
-}
-
-/// Stops and removes the private servers in `directory` whose Rigel process is gone. Keeps folders without Rigel's
-/// marker, and folders whose Rigel process is alive.
-///
-/// # Errors
-/// The directory cannot be read, or a leftover server cannot be stopped or removed.
-pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
-    let mut cleaned = Cleaned::default();
-    let (parent, names) = folders(directory)?;
-    for (name, folder) in names {
-        match look(&parent, &name, &folder) {
-            Look::NotOurs => {}
-            Look::Kept(why) => cleaned.kept.push(format!("{}: {why}", folder.display())),
-            // Hold the lock until the folder is gone, so that nobody else cleans at the same time.
-            Look::Left(left, marker, inside, _lock) => {
-                if !process::kill_all_in(&folder) {
-                    return Err(Error::failed(
-                        format!("{}: processes {:?} of its server cannot be ended", folder.display(), left.running),
-                        "end them, as root if need be, and clean again",
-                    ));
-                }
-                if let Some(group) = marker.group {
-                    memory::remove_left(&group, &unique_name(&folder));
-                }
-                remove_all(&parent, &inside, &folder)?;
-                let mut said = format!("removed {}, a {} server of rigel {}", folder.display(), left.dbms, left.rigel);
-                if !left.running.is_empty() {
-                    let _ = write!(said, ", and ended its {} processes", left.running.len());
-                }
-                cleaned.removed.push(said);
-            }
-        }
-    }
-    Ok(cleaned)
-}
-
-/// Classification of a folder with a matching name.
-enum Look {
-    /// Has no marker of ours.
-    NotOurs,
-    /// Ours, but must be kept.
-    Kept(String),
-    /// A leftover. The `File` holds the lock, which is ours now.
-    Left(Leftover, Marker, OwnedFd, File),
-}
-
 /// Opens an entry of a directory for reading. Does not follow links, and does not block on special files that others
 /// put there.
-fn open_in(directory: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_in(
+    directory: impl AsFd,
+    name: impl rustix::path::Arg,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
     let always = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, always | flags, Mode::empty())
 }
 
-fn look(parent: &OwnedFd, name: &str, folder: &Path) -> Look {
-    let opened = open_in(parent, name, OFlags::DIRECTORY)
-        .and_then(|inside| open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file))));
-    let (inside, file) = match opened {
-        Ok(opened) => opened,
-        Err(Errno::ACCESS) => return Look::Kept("it may not be looked at: clean as its owner or root".into()),
-        Err(_) => return Look::NotOurs,
-    };
-    let Ok(facts) = file.metadata() else { return Look::NotOurs };
-    if !facts.is_file() {
-        return Look::NotOurs;
-    }
-    let mut text = String::new();
-    let marker = (&file).take(MARKER_MOST).read_to_string(&mut text).ok().and_then(|_| Marker::read(&text));
-    let Some(marker) = marker else { return Look::NotOurs };
-    // Rigel makes the marker as its own user. If another user made this marker, they may want us to remove something
-    // else.
-    if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
-        return Look::Kept(format!("its marker was made by the user of number {}: clean as that user", facts.uid()));
-    }
-    let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => false,
-        Err(rustix::io::Errno::WOULDBLOCK) => true,
-        // No locks on this filesystem: the process with this number may be another one, but is more likely ours.
-        Err(_) => Path::new(&format!("/proc/{}", marker.rigel)).exists(),
-    };
-    if in_use {
-        return Look::Kept(format!("in use by rigel {}", marker.rigel));
-    }
-    let left = Leftover {
-        folder: folder.to_path_buf(),
-        dbms: marker.dbms.clone(),
-        rigel: marker.rigel,
-        bytes: bytes_of(&inside),
-        running: process::processes_in(folder),
-    };
-    Look::Left(left, marker, inside, file)
-}
-
-/// True if `text` is the marker of a private server.
-#[must_use]
-pub fn is_marker(text: &str) -> bool {
-    Marker::read(text).is_some()
-}
-
 /// Contents of a marker.
 #[derive(Debug, PartialEq, Eq)]
-struct Marker {
-    rigel: u32,
-    dbms: String,
-    group: Option<PathBuf>,
+pub(super) struct Marker {
+    pub(super) rigel: u32,
+    pub(super) dbms: String,
+    pub(super) group: Option<PathBuf>,
 }
 
 impl Marker {
-    fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         if lines.next() != Some(FORMAT) {
             return None;
@@ -360,25 +231,13 @@ impl Marker {
     }
 }
 
-/// Opens the directory, and lists its entries with a matching name, each with its full path.
-fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
-    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "name a directory");
-    let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
-    let mut names: Vec<String> = names_in(&parent).map_err(unreadable)?;
-    names.retain(|name| name.strip_prefix(NAME).is_some_and(|number| number.parse::<u32>().is_ok()));
-    names.sort();
-    Ok((parent, names.into_iter().map(|name| (name.clone(), whole.join(&name))).collect()))
-}
-
 /// Lists a directory, which may be open only as a handle.
 fn listed(directory: impl AsFd) -> io::Result<Dir> {
     Ok(Dir::new(open_in(directory, ".", OFlags::DIRECTORY)?)?)
 }
 
 /// UTF-8 names in a directory.
-fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
+pub(super) fn names_in(directory: impl AsFd) -> io::Result<Vec<String>> {
     let entries = listed(directory)?.flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_string())).collect();
@@ -401,7 +260,7 @@ fn each_file(directory: impl AsFd, act: &mut dyn FnMut(OwnedFd)) -> io::Result<(
 }
 
 /// Storage space of the files below a directory.
-fn bytes_of(directory: impl AsFd) -> Bytes {
+pub(super) fn bytes_of(directory: impl AsFd) -> Bytes {
     let mut blocks = 0;
     let _ = each_file(directory, &mut |file| {
         blocks += rustix::fs::fstat(&file).map_or(0, |facts| u64::try_from(facts.st_blocks).unwrap_or(0));
@@ -410,7 +269,7 @@ fn bytes_of(directory: impl AsFd) -> Bytes {
 }
 
 /// Removes the folder `inside` with all its contents. It is in `parent` and was made as `folder`.
-fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
+pub(super) fn remove_all(parent: impl AsFd, inside: impl AsFd, folder: &Path) -> Result<(), Error> {
     let name = folder.file_name().unwrap_or_default();
     let removed = empty(inside).and_then(|()| match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
         Err(error) if error != Errno::NOENT => Err(error.into()),
@@ -443,7 +302,7 @@ fn empty(directory: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-fn unique_name(folder: &Path) -> String {
+pub(super) fn unique_name(folder: &Path) -> String {
     let inode = std::fs::metadata(folder).map_or(0, |facts| facts.ino());
     format!("{}-{inode}", folder.file_name().unwrap_or_default().to_string_lossy())
 }
@@ -469,31 +328,6 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-/// The user that the server runs as; `None` if Rigel is not root, so that the server runs as the same user.
-pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(None);
-    }
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let own = if dbms == Dbms::Postgres { "postgres" } else { "mysql" };
-    let found = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
-    found.map(Some).ok_or_else(|| {
-        Error::failed(
-            format!("a database server refuses to run as root, and there is neither a user {own} nor nobody"),
-            "run rigel as another user, who may write to the directory",
-        )
-    })
-}
-
-fn account_in(users: &str, name: &str) -> Option<Account> {
-    let fields: Vec<&str> =
-        users.lines().map(|line| line.split(':').collect()).find(|line: &Vec<_>| line[0] == name)?;
-    let number = |at: usize| fields.get(at)?.parse().ok();
-    let account = Account { name: name.to_string(), uid: number(2)?, gid: number(3)? };
-    // A user of this name with UID 0 does not help.
-    (account.uid != 0).then_some(account)
 }
 
 /// Checks that the user can traverse every folder on the way to `path`, `path` itself included.
@@ -528,6 +362,7 @@ fn lets_through(facts: &Metadata, account: &Account) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clean::{clean, leftovers};
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
@@ -705,14 +540,6 @@ mod tests {
         let error = check_length(&long.join("s"), &long).unwrap_err();
         assert!(error.exit_status() == 2 && error.to_string().contains("shorter path"), "{error}");
         check_length(&PathBuf::from(format!("/{}", "x".repeat(99))), &long).unwrap();
-    }
-
-    #[test]
-    fn users_are_found_by_name_and_root_is_none() {
-        let users = "root:x:0:0:root:/r:/bin/sh\npostgres:x:101:104:,,,:/p:/bin/sh\nnobody:x:0:0::/:/bin/false\n";
-        assert_eq!(account_in(users, "postgres").map(|found| (found.uid, found.gid)), Some((101, 104)));
-        assert_eq!(account_in(users, "nobody"), None);
-        assert_eq!(account_in(users, "post"), None);
     }
 
     #[test]

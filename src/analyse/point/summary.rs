@@ -33,7 +33,7 @@ pub struct PointSummary {
     /// Summary of each class.
     pub classes: Vec<ClassSummary>,
     /// The kernel's counts of the devices below during the point; `None` if not available.
-    pub witness: Option<Witness>,
+    pub witness: Option<DeviceBytes>,
     /// Figures of database sessions; `None` for raw I/O.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql: Option<Box<SqlSummary>>,
@@ -152,7 +152,7 @@ pub struct CoverageSummary {
 
 /// The kernel's count of bytes, and ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Witness {
+pub struct DeviceBytes {
     /// Bytes the devices transferred between the first sample and the last.
     pub device_bytes: u64,
     /// Bytes of the operations completed in that time, warm-up included.
@@ -391,7 +391,7 @@ fn coverage(stream: &StreamRecord) -> CoverageSummary {
 }
 
 /// The kernel's count of bytes between the first and the last sample, over all devices.
-fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
+fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<DeviceBytes> {
     let (first, last) = (record.samples.first()?, record.samples.last()?);
     let bytes = |sample: &Sample, of: fn(&Counters) -> u64| sample.devices.values().map(of).sum::<u64>() * 512;
     let sectors = |counters: &Counters| counters.read_sectors + counters.write_sectors;
@@ -401,7 +401,10 @@ fn witness(record: &PointRecord, classes: &[ClassSummary]) -> Option<Witness> {
     }
     let asked = record.streams.iter().zip(classes);
     let asked = asked.map(|(stream, class)| (class.done + stream.warm_up_done) * u64::from(stream.length));
-    Some(Witness { device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)), asked_bytes: asked.sum() })
+    Some(DeviceBytes {
+        device_bytes: bytes(last, sectors).saturating_sub(bytes(first, sectors)),
+        asked_bytes: asked.sum(),
+    })
 }
 
 fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Finding>) {
@@ -533,7 +536,7 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
     })
 }
 
-fn witness_warning(witness: Witness, cell: Coordinates) -> Option<Finding> {
+fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
     let (device, asked) = (witness.device_bytes as f64, witness.asked_bytes as f64);
     if asked <= 0.0 {
         return None;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A point of a closed loop's curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Loaded {
+pub struct CurvePoint {
     /// Outstanding I/Os.
     pub load: f64,
     /// Operations, or bytes, per second.
@@ -52,7 +52,7 @@ impl Knee {
 /// (0.02 for 2 %) of the maximum, or at least the lower limit of the maximum's 95 % interval, whichever is lower; but
 /// it is never below nine tenths of the maximum. `None` if no point has a throughput above zero.
 #[must_use]
-pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
+pub fn knee(points: &[CurvePoint], tolerance: f64) -> Option<Knee> {
     const LEAST: f64 = 0.9;
     let points = sorted(points);
     let greatest = points.iter().max_by(|one, other| one.throughput.value.total_cmp(&other.throughput.value))?;
@@ -63,7 +63,7 @@ pub fn knee(points: &[Loaded], tolerance: f64) -> Option<Knee> {
     let knee = points[at];
     // On a level curve response time grows in proportion to load (Little's law); half of that growth is more than
     // chance.
-    let slower = |point: &&Loaded| point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0;
+    let slower = |point: &&CurvePoint| point.response / knee.response - 1.0 > (point.load / knee.load - 1.0) / 2.0;
     let first = points.iter().find(|point| point.load <= 1.0);
     Some(Knee {
         load: knee.load,
@@ -102,16 +102,16 @@ pub struct Cap {
 /// The value is the mean of the level points, weighted by inverse variance. Its error is at least what their scatter
 /// gives (Birge, Physical Review 40, 1932).
 #[must_use]
-pub fn cap(points: &[Loaded]) -> Option<Cap> {
+pub fn cap(points: &[CurvePoint]) -> Option<Cap> {
     const KNEE: f64 = 0.02;
     let knee = knee(points, KNEE)?;
-    let beyond: Vec<Loaded> = sorted(points).into_iter().filter(|point| point.load >= knee.load).collect();
+    let beyond: Vec<CurvePoint> = sorted(points).into_iter().filter(|point| point.load >= knee.load).collect();
     let after = beyond.iter().take_while(|point| point.load <= knee.load).count();
     level(&beyond).or_else(|| level(&beyond[after..]))
 }
 
 /// The cap that these points show; they must be in ascending order of load.
-fn level(points: &[Loaded]) -> Option<Cap> {
+fn level(points: &[CurvePoint]) -> Option<Cap> {
     const LOADS_MIN: usize = 3;
     const SPAN_MIN: f64 = 4.0;
     const LEVEL: f64 = 0.01;
@@ -124,12 +124,12 @@ fn level(points: &[Loaded]) -> Option<Cap> {
         return None;
     }
     let (value, error) = pooled(points);
-    let half = |point: &Loaded| point.throughput.interval().half_width();
-    let is_level = |point: &Loaded| (point.throughput.value - value).abs() <= half(point).max(LEVEL * value);
+    let half = |point: &CurvePoint| point.throughput.interval().half_width();
+    let is_level = |point: &CurvePoint| (point.throughput.value - value).abs() <= half(point).max(LEVEL * value);
     // An imprecise point must agree with the others, but proves nothing.
     let known: Vec<f64> = points.iter().filter(|point| half(point) <= KNOWN * value).map(|point| point.load).collect();
     let proven = known.first().zip(known.last()).is_some_and(|(first, last)| *last >= PROVEN_SPAN_MIN * first);
-    let is_proportional = |point: &Loaded| {
+    let is_proportional = |point: &CurvePoint| {
         let growth = (point.response / first.response) / (point.load / first.load);
         (growth - 1.0).abs() <= PROPORTIONAL
     };
@@ -145,7 +145,7 @@ fn level(points: &[Loaded]) -> Option<Cap> {
 }
 
 /// The mean throughput, weighted by inverse variance, and its standard error, at least as large as the scatter gives.
-fn pooled(points: &[Loaded]) -> (f64, f64) {
+fn pooled(points: &[CurvePoint]) -> (f64, f64) {
     // Without a minimum error, a point with error 0 would have all the weight.
     const ERROR_MIN: f64 = 1e-4;
     let weigh = |mean: &Mean| mean.error.max(ERROR_MIN * mean.value).powi(-2);
@@ -159,7 +159,7 @@ fn pooled(points: &[Loaded]) -> (f64, f64) {
 
 /// The rise of throughput from the lowest to the highest load, by a line fitted over the logarithm of load, and its
 /// standard error.
-fn rise(points: &[Loaded]) -> (f64, f64) {
+fn rise(points: &[CurvePoint]) -> (f64, f64) {
     let logs: Vec<f64> = points.iter().map(|point| point.load.ln()).collect();
     let middle = logs.iter().sum::<f64>() / logs.len() as f64;
     let (mut xx, mut xy, mut variance) = (0.0, 0.0, 0.0);
@@ -174,9 +174,9 @@ fn rise(points: &[Loaded]) -> (f64, f64) {
 }
 
 /// The usable points in ascending order of load.
-fn sorted(points: &[Loaded]) -> Vec<Loaded> {
-    let usable = |point: &&Loaded| point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0;
-    let mut points: Vec<Loaded> = points.iter().filter(usable).copied().collect();
+fn sorted(points: &[CurvePoint]) -> Vec<CurvePoint> {
+    let usable = |point: &&CurvePoint| point.load > 0.0 && point.throughput.value > 0.0 && point.response > 0.0;
+    let mut points: Vec<CurvePoint> = points.iter().filter(usable).copied().collect();
     points.sort_by(|one, other| one.load.total_cmp(&other.load));
     points
 }
@@ -189,11 +189,11 @@ mod tests {
     const POWERS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
     /// A closed loop's curve with the relative error `error`; response time by Little's law.
-    fn curve(loads: &[f64], error: f64, throughput: impl Fn(f64) -> f64) -> Vec<Loaded> {
+    fn curve(loads: &[f64], error: f64, throughput: impl Fn(f64) -> f64) -> Vec<CurvePoint> {
         let point = |load: &f64| {
             let value = throughput(*load);
             let throughput = Mean { value, error: error * value, effective_n: 20.0, degrees: 9.0 };
-            Loaded { load: *load, throughput, response: load / value }
+            CurvePoint { load: *load, throughput, response: load / value }
         };
         loads.iter().map(point).collect()
     }

@@ -1,11 +1,11 @@
 //! The shape of a closed loop's curve: knee, cap and scalability.
 
-use super::knee::{Cap, Knee, Loaded, cap, knee};
+use super::knee::{Cap, CurvePoint, Knee, cap, knee};
 use super::usl::{Usl, usl};
 use crate::analyse::point::summary::ClassSummary;
 use serde::Serialize;
 
-impl Loaded {
+impl CurvePoint {
     /// A point of a closed loop's curve, for the knee; `None` if it has too few data for an error estimate.
     #[must_use]
     pub fn of(class: &ClassSummary) -> Option<Self> {
@@ -28,7 +28,7 @@ pub struct CurveShape {
 /// The shape of these points' curve; throughput within the fraction `tolerance` of the maximum counts as equal to it.
 #[must_use]
 pub fn curve_shape<'a>(classes: impl Iterator<Item = &'a ClassSummary>, tolerance: f64) -> CurveShape {
-    let loads: Vec<Loaded> = classes.filter_map(Loaded::of).collect();
+    let loads: Vec<CurvePoint> = classes.filter_map(CurvePoint::of).collect();
     let pairs: Vec<(f64, f64)> = loads.iter().map(|point| (point.load, point.throughput.value)).collect();
     CurveShape { knee: knee(&loads, tolerance), cap: cap(&loads), usl: usl(&pairs) }
 }

@@ -1,7 +1,7 @@
 //! The charts of the live view: a column of the terminal is a window, the latest at the right.
 
+use super::column::{BINS, BINS_A_DECADE, Column, Percentiles, edge_of};
 use super::look::{Look, SHADES};
-use super::state::{BINS, BINS_A_DECADE, Column, Percentiles, edge_of};
 use crate::model::Nanos;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -4,9 +4,10 @@
 //! are left out first. Nothing is drawn outside of the area.
 
 use super::chart::{self, put, put_right};
+use super::column::{Column, Percentiles, Span};
 use super::look::Look;
 use super::point::PointNow;
-use super::state::{Column, Done, Percentiles, Span, Stage, State};
+use super::state::{Done, Stage, State};
 use super::unit::{clock, percent};
 use crate::model::{Bytes, Nanos};
 use ratatui::buffer::Buffer;

@@ -5,6 +5,7 @@
 //! events. Measuring threads only record events. At the end, and also after a panic, the terminal is restored.
 
 mod chart;
+mod column;
 mod draw;
 mod look;
 mod point;
@@ -17,7 +18,7 @@ mod unit;
 pub(super) use state::State;
 pub(super) use unit::Unit;
 
-use super::measuring;
+use super::stop;
 use crate::clock::Clock;
 use crate::model::Nanos;
 use crate::observe;
@@ -56,7 +57,7 @@ impl View {
     /// Why there can be no view, in a few words.
     pub(super) fn open(title: &str, points: usize) -> Result<Self, String> {
         screen::refuse_unusable()?;
-        let stop = measuring::stop_flag().map_err(|error| error.to_string())?;
+        let stop = stop::stop_flag().map_err(|error| error.to_string())?;
         let screen = Screen::open().map_err(|error| format!("the terminal cannot be set up: {error}"))?;
         let state = Mutex::new(State::new(title, points));
         let shared = Arc::new(Shared { state, screen: Mutex::new(Some(screen)), stop, clock: Clock::real() });

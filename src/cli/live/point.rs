@@ -1,6 +1,6 @@
 //! The running point in the live view: its windows, and the confidence interval of its throughput.
 
-use super::state::{BINS, Column, Percentiles, Span, bin_of};
+use super::column::{Column, Span};
 use super::unit::Unit;
 use crate::analyse::Mean;
 use crate::drive::{self, Live};
@@ -260,30 +260,6 @@ fn load(load: &Load, is_sql: bool) -> String {
 
 fn whole(span: Nanos, width: Nanos) -> usize {
     usize::try_from(span.0 / width.0.max(1)).unwrap_or(usize::MAX)
-}
-
-impl Column {
-    /// A column without any operations.
-    pub(super) fn empty() -> Self {
-        Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }
-    }
-
-    /// The column for a window.
-    pub(super) fn of(window: &Window, width: Nanos) -> Self {
-        let histogram = &window.response.histogram;
-        let mut bins = [0u32; BINS];
-        for (low, high, count) in histogram.buckets() {
-            let bin = &mut bins[bin_of(Nanos(low.midpoint(high)))];
-            *bin = bin.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        }
-        let quantile = |q| histogram.quantile(q).map(|band| Nanos(band.low.midpoint(band.high)));
-        let max = Nanos(window.response.max);
-        // The middle of a bucket may be above the maximum value in it.
-        let latency = quantile(0.5).zip(quantile(0.99));
-        let latency = latency.map(|(p50, p99)| Percentiles { p50: p50.min(max), p99: p99.min(max), max });
-        let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
-        Self { rate, failed: window.failures(), latency, bins, ..Self::empty() }
-    }
 }
 
 /// Counts of windows of equal width in at most [`Counts::MOST`] numbers: beyond that, neighbouring values are added

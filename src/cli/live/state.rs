@@ -3,6 +3,7 @@
 //! Input: events and their times. Output: [`State`], plain data that [`draw`](super::draw) shows. Its size is bounded,
 //! so a run of weeks needs no more memory than one of minutes. It does not read a clock: callers pass `now`.
 
+use super::column::{Column, Span};
 use super::point::PointNow;
 use super::unit::Unit;
 use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
@@ -84,62 +85,6 @@ pub(super) enum Stage {
     Beginning,
     /// A point is running.
     Running,
-}
-
-/// Time span of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
-    /// A window of this width.
-    Window(Nanos),
-    /// A round: its windows are too wide to wait for.
-    Round,
-}
-
-/// One window of the point's first class, which is the measured one.
-#[derive(Debug, Clone)]
-pub(super) struct Column {
-    /// True if it is from the warm-up, or from an incomplete round: only its throughput is known.
-    pub(super) warming: bool,
-    /// True if it is the first of its point.
-    pub(super) first: bool,
-    /// Completed operations per second.
-    pub(super) rate: f64,
-    /// Failed operations.
-    pub(super) failed: u64,
-    /// Response times; `None` if nothing completed.
-    pub(super) latency: Option<Percentiles>,
-    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one microsecond.
-    pub(super) bins: [u32; BINS],
-}
-
-/// Bins per power of ten.
-pub(super) const BINS_A_DECADE: usize = 8;
-
-/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything beyond.
-pub(super) const BINS: usize = 8 * BINS_A_DECADE;
-
-/// The bin of a response time.
-pub(super) fn bin_of(latency: Nanos) -> usize {
-    let decades = (latency.as_micros_f64().max(1.0)).log10();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below BINS")]
-    let bin = (decades * BINS_A_DECADE as f64) as usize;
-    bin.min(BINS - 1)
-}
-
-/// The minimum response time of a bin.
-pub(super) fn edge_of(bin: usize) -> Nanos {
-    Nanos::from_micros_f64(10f64.powf(bin as f64 / BINS_A_DECADE as f64))
-}
-
-/// Response times of one window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Percentiles {
-    /// Median.
-    pub(super) p50: Nanos,
-    /// 99th percentile.
-    pub(super) p99: Nanos,
-    /// Maximum.
-    pub(super) max: Nanos,
 }
 
 /// A completed point.

@@ -1,8 +1,9 @@
 //! The run of a soak: its journal from the first round to the last, and going on with it.
 
-use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target, stop_flag};
+use super::{Job, MeasuringArgs, header, job_again, ready, refuse_another_target};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
+use crate::cli::stop::stop_flag;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
 use crate::record::PointRecord;

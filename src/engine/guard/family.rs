@@ -5,6 +5,7 @@
 //! its backing files and devices, and from those up again to whatever else is built on them. The search ends at files:
 //! the filesystem of a backing file is in use and is not overwritten.
 
+use super::refusal;
 use crate::engine::opened::{Identity, Opened, device_number};
 use crate::model::{Error, FileKind};
 use crate::observe::stack::{Node, Sys};
@@ -115,7 +116,7 @@ impl Family {
     /// /sys cannot be read, does not contain the device, or the backing file of a loop device cannot be found.
     pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
         let blind = |error: std::io::Error| {
-            super::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
+            refusal::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
         };
         let disks = sys.disks().map_err(blind)?;
         let loops = disks.iter().cloned().filter_map(Loop::of).collect();
@@ -125,7 +126,7 @@ impl Family {
             return Ok(family);
         }
         if let Some(unknown) = family.loops.iter().find(|each| each.backing.is_none()) {
-            return Err(super::blind(
+            return Err(refusal::blind(
                 target.path(),
                 &format!("what /dev/{} stands on cannot be told, and may be this", unknown.node.name),
             ));

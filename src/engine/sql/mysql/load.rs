@@ -5,13 +5,13 @@
 //! the key for reads has a separate index. Rows are loaded in chunks. Each chunk is a transaction that also records the
 //! chunk as loaded. So an interrupted load resumes with the missing chunks.
 
-use super::engine::{
+use super::client::{
     COLUMNS, INDEX, NO_SUCH_DATABASE, NO_SUCH_TABLE, blocks_table, code, column_chars, connect, connect_outside,
     failed, scan_table, try_connect, version,
 };
 use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
-use crate::engine::sql::{LoadEvent, LoadListen, LoadRequest, Loaded};
+use crate::engine::sql::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
@@ -89,7 +89,7 @@ pub(in crate::engine::sql) fn load(
     request: &LoadRequest,
     stop: &AtomicBool,
     listen: &LoadListen,
-) -> Result<Loaded, Error> {
+) -> Result<LoadResult, Error> {
     make_database(access, address)?;
     let mut connection = connect(access, address)?;
     let tables = Tables { block: page(&mut connection, address)?, ..request.tables };
@@ -118,7 +118,7 @@ pub(in crate::engine::sql) fn load(
     connection
         .query_drop(format!("UPDATE {MANIFEST} SET loaded = TRUE"))
         .map_err(|error| failed(address, "note that all is loaded", &error))?;
-    Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
+    Ok(LoadResult { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
 /// Creates the database of the URL if it does not exist.
@@ -261,7 +261,7 @@ fn pair(place: u64, id: u64, chars: usize, text: &mut String) {
     let mut columns = |text: &mut String, count: usize| {
         for _ in 0..count {
             text.push_str(",'");
-            text.extend(crate::engine::sql::random_text(&mut rng, chars).map(char::from));
+            text.extend(crate::engine::sql::loading::random_text(&mut rng, chars).map(char::from));
             text.push('\'');
         }
     };

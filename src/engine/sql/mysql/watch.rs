@@ -3,7 +3,7 @@
 //! Input: the connection IDs of our sessions. Output: the server's counters, which cover the whole server: neither
 //! product counts per table. The server's settings are never changed to see more.
 
-use super::engine::failed;
+use super::client::failed;
 use crate::clock::Clock;
 use crate::engine::sql::access::Address;
 use crate::model::{Error, Nanos, ServerSample};
@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Observes one server.
-pub(super) struct Monitor {
-    seat: Mutex<Seat>,
+pub(super) struct MysqlMonitor {
+    probe: Mutex<MysqlProbe>,
     /// Connection IDs of our sessions.
     sessions: Mutex<BTreeSet<u64>>,
     /// The server's process, if it runs on this machine.
     process: Option<u32>,
 }
 
-struct Seat {
+struct MysqlProbe {
     client: Conn,
     /// True if the server instruments the waits of its threads.
     sees_waits: bool,
@@ -34,7 +34,7 @@ struct Seat {
     looks: u64,
 }
 
-impl Monitor {
+impl MysqlMonitor {
     pub(super) fn new(mut client: Conn, address: &Address) -> Result<Self, Error> {
         // Some users lack the privilege, and some servers lack the feature.
         let mut is_so = |text: &str| client.query_first::<u64, _>(text).ok().flatten().is_some_and(|count| count > 0);
@@ -47,8 +47,8 @@ impl Monitor {
         let times_reads = on && client.query_drop(READ_TIME).is_ok();
         client.query_drop(COUNTERS).map_err(|error| failed(address, "tell its statistics", &error))?;
         let process = process(&mut client, address);
-        let seat = Seat { client, sees_waits, times_reads, seen: BTreeMap::new(), looks: 0 };
-        Ok(Self { seat: Mutex::new(seat), sessions: Mutex::new(BTreeSet::new()), process })
+        let probe = MysqlProbe { client, sees_waits, times_reads, seen: BTreeMap::new(), looks: 0 };
+        Ok(Self { probe: Mutex::new(probe), sessions: Mutex::new(BTreeSet::new()), process })
     }
 
     /// The server's process, if it runs on this machine.
@@ -62,27 +62,27 @@ impl Monitor {
     }
 
     pub(super) fn begin(&self) {
-        let mut seat = self.seat();
-        seat.seen.clear();
-        seat.looks = 0;
+        let mut probe = self.probe();
+        probe.seen.clear();
+        probe.looks = 0;
     }
 
     /// Samples the waits. Ignores errors: the sessions detect a server that does not answer.
     pub(super) fn look(&self) {
         let sessions = self.sessions().clone();
-        let _ = self.seat().look(&sessions);
+        let _ = self.probe().look(&sessions);
     }
 
     pub(super) fn counters(&self) -> Option<ServerSample> {
-        self.seat().counters().ok()
+        self.probe().counters().ok()
     }
 
     /// Waits until the sessions are gone. The counters themselves are correct at once.
-    pub(super) fn settle(&self) {
+    pub(super) fn flush(&self) {
         let sessions = self.sessions().clone();
         let clock = Clock::real();
         for _ in 0..100 {
-            let there = self.seat().processes();
+            let there = self.probe().processes();
             if !there.is_ok_and(|there| there.iter().any(|(number, ..)| sessions.contains(number))) {
                 break;
             }
@@ -91,8 +91,8 @@ impl Monitor {
         self.sessions().clear();
     }
 
-    fn seat(&self) -> MutexGuard<'_, Seat> {
-        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    fn probe(&self) -> MutexGuard<'_, MysqlProbe> {
+        self.probe.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sessions(&self) -> MutexGuard<'_, BTreeSet<u64>> {
@@ -115,7 +115,7 @@ const WAITS: &str = "SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, w.EVENT_NAM
      LEFT JOIN performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL \
      WHERE t.PROCESSLIST_ID IS NOT NULL ORDER BY w.EVENT_ID";
 
-impl Seat {
+impl MysqlProbe {
     fn look(&mut self, sessions: &BTreeSet<u64>) -> Result<(), mysql::Error> {
         let events = if self.sees_waits { self.waits(sessions)? } else { self.states(sessions)? };
         for event in events {

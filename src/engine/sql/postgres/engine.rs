@@ -4,131 +4,23 @@
 //! requested rows. The plan is fixed to an index scan that reads one block after another. A bitmap scan would sort and
 //! prefetch, which is a different workload.
 
+use super::client::{COLUMN_CHARS, COLUMNS, SETTINGS, VERSION_MIN, connect, failed, in_words};
+use super::watch::PostgresMonitor;
 use crate::clock::Clock;
 use crate::engine::blocking::Blocking;
-use crate::engine::sql::access::{Access, Address, Tls};
-use crate::engine::sql::{SCHEMA, Witness, blocks_table, scan_table, tls};
-use crate::engine::{Engine, Session};
+use crate::engine::sql::access::{Access, Address};
+use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
+use crate::engine::{Engine, ServerMonitor, Session};
 use crate::model::{
     Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
     ServerSample, SqlWork, Tables,
 };
 use crate::workload::Permutation;
-use postgres::config::SslMode;
-use postgres::{Client, NoTls, Statement};
+use postgres::{Client, Statement};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-use tokio_postgres_rustls::MakeRustlsConnect;
-
-/// Columns of a row besides its key.
-pub(super) const COLUMNS: usize = 19;
-
-/// Characters per column: a row with its header and key has about a kilobyte.
-pub(super) const COLUMN_CHARS: usize = 50;
-
-/// Settings that fix the plan of every statement, and prevent scans from sharing blocks.
-const SETTINGS: &str = "SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off; \
-                        SET max_parallel_workers_per_gather = 0; SET jit = off; \
-                        SET plan_cache_mode = force_generic_plan; SET synchronize_seqscans = off";
-
-/// Minimum server version with the required statistics.
-const VERSION_MIN: i32 = 140_000;
-
-/// Timeout for a connection attempt, and for any reply once data was sent.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Connects to `address`.
-///
-/// # Errors
-/// No server answers there, or it does not let this user in.
-pub(in crate::engine::sql) fn connect(access: &Access, address: &Address) -> Result<Client, Error> {
-    let mut config = postgres::Config::new();
-    config.user(&address.user).dbname(&address.database).port(address.port).application_name(&access.application);
-    config.connect_timeout(PATIENCE).tcp_user_timeout(PATIENCE).keepalives_idle(PATIENCE);
-    if address.is_socket() {
-        config.host_path(&address.host);
-    } else {
-        config.host(&address.host);
-    }
-    if let Some(password) = &access.password {
-        config.password(password.reveal());
-    }
-    config.ssl_mode(match access.tls(address) {
-        Tls::Disable => SslMode::Disable,
-        Tls::Prefer => SslMode::Prefer,
-        Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
-    });
-    let client = if address.is_socket() || address.tls == Tls::Disable {
-        config.connect(NoTls)
-    } else {
-        config.connect(MakeRustlsConnect::new(tls::config(address)?))
-    };
-    client.map_err(|error| not_connected(address, access.password.is_some(), &error))
-}
-
-fn not_connected(address: &Address, with_password: bool, error: &postgres::Error) -> Error {
-    let said = in_words(error);
-    let code = error.code().map(postgres::error::SqlState::code);
-    let (what, hint) = match code {
-        Some("28P01") if with_password => (
-            format!("does not accept the password of {}", address.user),
-            "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
-                 in ~/.pgpass"
-                .to_string(),
-        ),
-        Some("28P01") => (format!("does not let us in: {said}"), crate::engine::sql::PASSWORD_CURE.into()),
-        // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
-        Some("28000") => (
-            format!("does not let us in: {said}"),
-            "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
-        ),
-        None if with_password && said.contains("does not support TLS") => crate::engine::sql::no_tls(),
-        None if said.contains("password missing") => {
-            ("wants a password".into(), crate::engine::sql::PASSWORD_CURE.into())
-        }
-        Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
-        Some("53300") => {
-            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
-        }
-        _ => (
-            format!("cannot be reached: {said}"),
-            "see that the server runs there, and that host, port and sslmode are right".into(),
-        ),
-    };
-    Error::failed(format!("'{address}' {what}"), hint)
-}
-
-/// The message of the server or the connection on one line, with the hint if there is one.
-pub(super) fn in_words(error: &postgres::Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        let hint = said.hint().map_or(String::new(), |hint| format!(" ({hint})"));
-        return format!("{}{hint}", said.message());
-    }
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
-}
-
-/// The error for a statement that should not have failed.
-pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
-    let code = error.code().map_or("", postgres::error::SqlState::code);
-    let hint = match code {
-        "42501" => "give this user the right to create a schema in the database, or name another user",
-        "53100" => "free some space on the server; the same command then goes on where this one ended",
-        "57014" => "raise statement_timeout for this user, or set it to 0",
-        _ if error.is_closed() => "see the server's log: it ended the connection",
-        _ => "see the server's log",
-    };
-    Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
-}
 
 /// `PostgreSQL` on one or several servers.
 pub(in crate::engine::sql) struct Postgres {
@@ -137,7 +29,7 @@ pub(in crate::engine::sql) struct Postgres {
     clock: Clock,
     /// Number of connections opened so far: servers get them in turn.
     opened: AtomicUsize,
-    monitors: Vec<Monitor>,
+    monitors: Vec<PostgresMonitor>,
     about: String,
     /// Timeout after which the server cancels a statement.
     statement_timeout: Option<Nanos>,
@@ -163,13 +55,13 @@ impl Postgres {
         for (number, address) in access.servers.iter().enumerate() {
             let mut client = connect(&access, address)?;
             let known = super::load::find(&mut client, address)?;
-            crate::engine::sql::refuse_other_tables(address, known, work.tables)?;
+            crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
             client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
                 findings = warnings(&facts);
             }
-            monitors.push(Monitor::new(client, address, &access.application)?);
+            monitors.push(PostgresMonitor::new(client, address, &access.application)?);
         }
         facts.local = monitors.iter().all(|monitor| monitor.postmaster.is_some());
         let files = if work.way == ReadWay::File {
@@ -214,7 +106,7 @@ impl Engine for Postgres {
 
     fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let turn = crate::engine::sql::server_of(number, self.work.tables, self.access.servers.len());
+        let turn = crate::engine::sql::tables::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
@@ -224,28 +116,28 @@ impl Engine for Postgres {
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch_execute("SET track_io_timing = on");
-        let mut connection = Connection::new(client, self);
+        let mut connection = PostgresSession::new(client, self);
         Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
     }
 
-    fn witness(&self) -> Option<&dyn Witness> {
+    fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
         Some(self)
     }
 }
 
 /// The statements of one table, prepared on first use.
 #[derive(Default, Clone)]
-struct Prepared {
+struct PostgresStatements {
     read: Option<Statement>,
     update: Option<Statement>,
     scan: Option<Statement>,
 }
 
 /// One session.
-struct Connection<'a> {
+struct PostgresSession<'a> {
     client: Client,
     engine: &'a Postgres,
-    tables: Vec<Prepared>,
+    tables: Vec<PostgresStatements>,
     /// Text that an update writes. It must change each time, otherwise the database would log nothing.
     text: String,
     updates: u64,
@@ -253,13 +145,13 @@ struct Connection<'a> {
     order: Permutation,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> PostgresSession<'a> {
     fn new(client: Client, engine: &'a Postgres) -> Self {
         let Tables { schemas, scale, .. } = engine.work.tables;
         Self {
             client,
             engine,
-            tables: vec![Prepared::default(); schemas as usize],
+            tables: vec![PostgresStatements::default(); schemas as usize],
             text: String::with_capacity(COLUMN_CHARS),
             updates: crate::clock::fresh_seed(),
             order: Permutation::new(scale, 0),
@@ -429,7 +321,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
 
 /// Warnings about settings that make a run doubtful.
 fn warnings(facts: &ServerFacts) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(crate::engine::sql::cache_warning(facts, "buffer cache"));
+    let mut findings = Vec::from_iter(crate::engine::sql::counters::cache_warning(facts, "buffer cache"));
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
         if setting(name) != wanted {
@@ -476,175 +368,40 @@ fn segment_of(first: &str, segment: u64) -> String {
 }
 
 /// The files of the tables for reads by key, relative to the data directory.
-fn table_files(monitor: &Monitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
-    let mut seat = monitor.seat();
+fn table_files(monitor: &PostgresMonitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
+    let mut probe = monitor.probe();
     (0..tables.schemas as usize)
         .map(|table| {
             let name = format!("{SCHEMA}.{}", blocks_table(table));
-            let row = seat.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
+            let row = probe.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
             row.map(|row| row.get(0)).map_err(|error| failed(address, "tell its tables' files", &error))
         })
         .collect()
 }
 
-/// Observes the sessions through a separate connection to one server.
-struct Monitor {
-    seat: Mutex<Seat>,
-    /// The server's first process, if it runs on this machine.
-    postmaster: Option<u32>,
-}
-
-struct Seat {
-    client: Client,
-    counters: Statement,
-    waits: Statement,
-    application: String,
-    seen: BTreeMap<String, u64>,
-    looks: u64,
-    /// Number of its own statements, which the server counts as commits too.
-    asked: u64,
-}
-
-impl Monitor {
-    fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
-        let asked = |error: &postgres::Error| failed(address, "tell its statistics", error);
-        let row = client
-            .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
-            .map_err(|error| asked(&error))?;
-        let (version, pid): (i32, i32) = (row.get(0), row.get(1));
-        client
-            .execute("SELECT set_config('application_name', $1, false)", &[&format!("{application}-monitor")])
-            .map_err(|error| asked(&error))?;
-        let counters = client.prepare(&counters_statement(version)).map_err(|error| asked(&error))?;
-        let waits = client
-            .prepare(
-                "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM pg_stat_activity \
-                 WHERE application_name = $1 AND state = 'active' GROUP BY 1",
-            )
-            .map_err(|error| asked(&error))?;
-        let local = address.is_socket() || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
-        let postmaster = if local { parent_of(pid) } else { None };
-        let seat = Seat {
-            client,
-            counters,
-            waits,
-            application: application.into(),
-            seen: BTreeMap::new(),
-            looks: 0,
-            asked: 0,
-        };
-        Ok(Self { seat: Mutex::new(seat), postmaster })
-    }
-
-    fn seat(&self) -> std::sync::MutexGuard<'_, Seat> {
-        self.seat.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-/// The parent of a server process, if that process runs on this machine.
-fn parent_of(pid: i32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
-    if !name.starts_with("postgres") {
-        return None;
-    }
-    rest.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// The statement for the counters: of our tables where the server counts per table, otherwise of the whole server.
-fn counters_statement(version: i32) -> String {
-    let written = if version >= 180_000 {
-        "(SELECT (sum(write_bytes) / 8192)::bigint FROM pg_stat_io WHERE object = 'relation')"
-    } else if version >= 160_000 {
-        "(SELECT sum(writes)::bigint FROM pg_stat_io WHERE object = 'relation')"
-    } else {
-        "(SELECT (buffers_checkpoint + buffers_clean + buffers_backend)::bigint FROM pg_stat_bgwriter)"
-    };
-    let syncs = if version >= 180_000 {
-        "(SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal')"
-    } else {
-        "(SELECT wal_sync FROM pg_stat_wal)"
-    };
-    format!(
-        "SELECT t.heap, t.heap + t.index, t.heap_read + t.index_read, (d.blk_read_time * 1e6)::bigint, {written}, \
-         (SELECT wal_bytes::bigint FROM pg_stat_wal), {syncs}, d.xact_commit \
-         FROM (SELECT coalesce(sum(heap_blks_read + heap_blks_hit), 0)::bigint AS heap, \
-               coalesce(sum(idx_blks_read + idx_blks_hit), 0)::bigint AS index, \
-               coalesce(sum(heap_blks_read), 0)::bigint AS heap_read, \
-               coalesce(sum(idx_blks_read), 0)::bigint AS index_read \
-               FROM pg_statio_user_tables WHERE schemaname = '{SCHEMA}') t, \
-         pg_stat_database d WHERE d.datname = current_database()"
-    )
-}
-
-impl Seat {
-    fn look(&mut self) -> Result<(), postgres::Error> {
-        self.asked += 1;
-        for row in self.client.query(&self.waits, &[&self.application])? {
-            *self.seen.entry(row.get(0)).or_default() += u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
-        }
-        self.looks += 1;
-        Ok(())
-    }
-
-    fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
-        self.asked += 1;
-        let row = self.client.query_one(&self.counters, &[])?;
-        let number = |at: usize| row.get::<_, Option<i64>>(at).and_then(|number| u64::try_from(number).ok());
-        Ok(ServerSample {
-            visited: number(0),
-            logical: number(1),
-            physical: number(2),
-            read_time: number(3).map(Nanos),
-            written: number(4),
-            log_bytes: number(5),
-            log_syncs: number(6),
-            commits: number(7).map(|commits| commits.saturating_sub(self.asked)),
-            waits: self.seen.clone(),
-            looks: self.looks,
-            ..ServerSample::default()
-        })
-    }
-
-    /// Waits until the sessions are gone: the last thing they do is publish their counters.
-    fn settle(&mut self) -> Result<(), postgres::Error> {
-        let clock = Clock::real();
-        for _ in 0..100 {
-            let row = self
-                .client
-                .query_one("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &[&self.application])?;
-            if row.get::<_, i64>(0) == 0 {
-                break;
-            }
-            clock.wait_until(clock.now().plus(Nanos::from_millis(50)));
-        }
-        Ok(())
-    }
-}
-
-impl Witness for Postgres {
+impl ServerMonitor for Postgres {
     fn begin(&self) {
         for monitor in &self.monitors {
-            let mut seat = monitor.seat();
-            seat.seen.clear();
-            seat.looks = 0;
+            let mut probe = monitor.probe();
+            probe.seen.clear();
+            probe.looks = 0;
         }
     }
 
     fn look(&self) {
         // Ignore errors: the sessions detect a server that does not answer.
-        self.monitors.iter().for_each(|monitor| drop(monitor.seat().look()));
+        self.monitors.iter().for_each(|monitor| drop(monitor.probe().look()));
     }
 
     fn counters(&self) -> Option<ServerSample> {
-        crate::engine::sql::sum_of_all(self.monitors.iter().map(|monitor| monitor.seat().counters().ok()))
+        crate::engine::sql::counters::sum_of_all(self.monitors.iter().map(|monitor| monitor.probe().counters().ok()))
     }
 
-    fn settle(&self) {
-        self.monitors.iter().for_each(|monitor| drop(monitor.seat().settle()));
+    fn flush(&self) {
+        self.monitors.iter().for_each(|monitor| drop(monitor.probe().flush()));
     }
 
     fn processes(&self) -> Vec<u32> {
-        crate::engine::sql::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
+        crate::engine::sql::counters::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
     }
 }

@@ -4,10 +4,11 @@
 //! are loaded in chunks. Each chunk is a transaction that also records the chunk as loaded. So an interrupted load
 //! resumes with the missing chunks.
 
-use super::engine::{COLUMN_CHARS, COLUMNS, connect, failed};
+use super::client::{COLUMN_CHARS, COLUMNS, connect, failed};
 use crate::engine::sql::access::{Access, Address};
 use crate::engine::sql::chunks::{self, Chunk, Loading, MAKER, ORDER};
-use crate::engine::sql::{LoadEvent, LoadListen, LoadRequest, Loaded, SCHEMA, blocks_table, scan_table};
+use crate::engine::sql::loading::{LoadEvent, LoadListen, LoadRequest, LoadResult};
+use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
 use crate::model::{Error, Tables};
 use crate::workload::Permutation;
 use crate::workload::rng::Rng;
@@ -64,7 +65,7 @@ pub(in crate::engine::sql) fn load(
     request: &LoadRequest,
     stop: &AtomicBool,
     listen: &LoadListen,
-) -> Result<Loaded, Error> {
+) -> Result<LoadResult, Error> {
     let mut client = connect(access, address)?;
     refuse_second(&mut client, address)?;
     let block: i32 = client
@@ -95,7 +96,7 @@ pub(in crate::engine::sql) fn load(
         .map_err(|error| failed(address, "note that all is loaded", &error))?;
     // Requires a superuser or a grant; otherwise the server does it by itself soon.
     let _ = client.batch_execute("CHECKPOINT");
-    Ok(Loaded { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
+    Ok(LoadResult { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
 /// Refuses to load while another load runs. The lock is released with the connection.
@@ -193,7 +194,7 @@ fn row(id: u64, line: &mut Vec<u8>) {
     let mut rng = Rng::new(ORDER, id);
     for _ in 0..COLUMNS {
         line.push(b'\t');
-        line.extend(crate::engine::sql::random_text(&mut rng, COLUMN_CHARS));
+        line.extend(crate::engine::sql::loading::random_text(&mut rng, COLUMN_CHARS));
     }
     line.push(b'\n');
 }
