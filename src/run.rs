@@ -18,13 +18,13 @@ use crate::engine::sql::Access;
 use crate::engine::uring::SLOTS_MAX;
 use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
-use crate::look;
 use crate::model::{
     Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target,
     TargetFacts, Until, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
+use crate::preflight;
 use crate::record::journal::{EngineChoice, Journal};
 use crate::record::{End, PointRecord, Window};
 use std::path::PathBuf;
@@ -197,16 +197,16 @@ impl Bench {
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
-        let look_at = look::Request {
+        let look_at = preflight::PreflightRequest {
             members: &members,
             called,
             layout,
             grain: request.grain,
             largest: request.largest,
             buffered,
-            watch: look::WATCH,
+            watch: preflight::WATCH,
         };
-        let mut look = look::look(&look_at)?;
+        let mut look = preflight::inspect(&look_at)?;
         refuse(&look.findings, request.allow_holes)?;
         if request.writes {
             scratch::refuse_filling(&members)?;

@@ -26,7 +26,7 @@ pub use compare::difference::{Change, Figure, FigureUnit, Judgement};
 pub use compare::over_time::{Course, FigureOverTime, OverTime, ROUNDS_MIN};
 pub use compare::subject::{Scope, Subject, Term};
 pub use conclusion::{Conclusion, Status};
-pub use figures::confidence::{Confidence, Estimate, Within, is_precise};
+pub use figures::confidence::{BoundCheck, Confidence, Estimate, is_precise};
 pub use figures::quantile::{Quantile, precise};
 pub use figures::quantity;
 pub use figures::robust::median;
@@ -60,10 +60,10 @@ pub use series::imported::{
 pub use series::predictability::{order, predictability};
 #[cfg(test)]
 pub(crate) use series::rounds::example as example_rounds;
-pub use series::rounds::{Kept, Round, RoundEnd, RoundHost, round};
+pub use series::rounds::{ObjectiveCheck, Round, RoundEnd, RoundHost, round};
 pub use series::series_figures::{Extreme, Hour, SeriesFigures};
 pub use series::soak::{SoakReader, SoakResult};
 pub use series::types::{
     Breach, ChangePoint, DailyPattern, ObjectiveResult, Outlier, Predictability, PredictabilityTerms, Quantity,
-    RoundCounts, Trend, Word,
+    RoundCounts, SeriesClass, Trend,
 };

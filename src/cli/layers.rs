@@ -81,7 +81,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
         private.findings.push(finding);
     }
     let seconds = request.point_seconds();
-    let mut job = Job {
+    let mut job = LayersJob {
         directory: &args.directory,
         results,
         seed: args.outcome.seed(),
@@ -91,7 +91,7 @@ pub(super) fn run(args: &LayersArgs) -> Result<u8, Error> {
     };
     let title = format!("layers {}", args.directory.display());
     let progress = RefCell::new(Progress::new(&title, expected, seconds, way));
-    let mut listen = |event: Event| progress.borrow_mut().hear(&event);
+    let mut listen = |event: Event| progress.borrow_mut().on_event(&event);
     let measured = job.measure(request, &stop, &mut listen);
     progress.borrow().finish();
     let removed = private.server.stop();
@@ -163,7 +163,7 @@ fn limited(private: &mut Private) -> Finding {
 }
 
 /// A server that is ready, and where the record goes.
-struct Job<'a> {
+struct LayersJob<'a> {
     directory: &'a Path,
     results: Results,
     seed: u64,
@@ -172,7 +172,7 @@ struct Job<'a> {
     files: Vec<PathBuf>,
 }
 
-impl Job<'_> {
+impl LayersJob<'_> {
     /// Measures every point into the journal. Ends early when `stop` is set.
     fn measure(&mut self, mut request: LayersRequest, stop: &AtomicBool, listen: &mut Listen) -> Result<(), Error> {
         let layers = request.layers();

@@ -9,7 +9,7 @@ use super::output::remark;
 use super::progress::Progress;
 use super::results::Results;
 use super::stop::stop_flag;
-use super::target::{self, Given};
+use super::target::{self, GivenTargets};
 use crate::analyse::{PointSummary, summarise_within};
 use crate::clock;
 use crate::engine::sql::Access;
@@ -171,7 +171,7 @@ fn begin_on(args: &MeasuringArgs, request: Request, engine: &str, target: Target
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
-    let given = Given { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
+    let given = GivenTargets { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
     let target = match given.model()? {
         Some(model) => model,
         None => given.paths(Path::is_dir)?,
@@ -323,7 +323,7 @@ pub(super) fn measure_announced(
             }
             announce.point(point.coordinates, &aside);
         }
-        progress.borrow_mut().hear(&event);
+        progress.borrow_mut().on_event(&event);
     };
     let measured = prepare_and_measure(job, &stop, &|job| announce.ready(job, &aside), &mut listen);
     progress.borrow().finish();

@@ -1,6 +1,6 @@
 //! The options that every verb that measures has in common: where the results go, and what is shown meanwhile.
 
-use super::progress::Way;
+use super::progress::ProgressMode;
 use crate::clock;
 use clap::Args;
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ pub struct OutcomeArgs {
 
 impl OutcomeArgs {
     /// How progress is shown.
-    pub(super) fn progress(&self) -> Way {
-        Way::of(self.no_progress, self.live)
+    pub(super) fn progress(&self) -> ProgressMode {
+        ProgressMode::of(self.no_progress, self.live)
     }
 
     /// The seed: as given, or a new one.

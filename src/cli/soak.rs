@@ -16,7 +16,7 @@ use crate::report::html;
 use crate::report::openmetrics::{About, Exposed};
 use crate::report::soak;
 use crate::report::table::Detail;
-use crate::serve::{Address, Server};
+use crate::serve::{HttpServer, ListenAddress};
 use clap::Args;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,12 +44,12 @@ pub(super) struct SoakArgs {
     #[command(flatten)]
     timetable: TimetableArgs,
     #[command(flatten)]
-    load: LoadArgs,
+    load: SoakLoadArgs,
     #[command(flatten)]
     work: WorkArgs,
     /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the soak lasts
     #[arg(long, value_name = "ADDRESS", help_heading = "Metrics")]
-    metrics: Option<Address>,
+    metrics: Option<ListenAddress>,
 }
 
 /// When rounds begin, and how long the whole lasts.
@@ -79,7 +79,7 @@ struct TimetableArgs {
 /// What a round does.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
-struct LoadArgs {
+struct SoakLoadArgs {
     /// Closed loop: number of outstanding I/Os, or of database sessions [default: 8, or those of the tables]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
@@ -175,15 +175,15 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
 struct Metrics {
     exposed: Arc<Mutex<Option<Exposed>>>,
     /// The server runs until it is dropped.
-    _server: Server,
+    _server: HttpServer,
 }
 
 impl Metrics {
     /// Starts listening, and prints the address.
-    fn serve(address: Address) -> Result<Self, Error> {
+    fn serve(address: ListenAddress) -> Result<Self, Error> {
         let exposed = Arc::new(Mutex::new(None::<Exposed>));
         let shared = Arc::clone(&exposed);
-        let server = Server::start(address, move |accept| {
+        let server = HttpServer::start(address, move |accept| {
             let mut exposed = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was examined.
             let nothing = || ("text/plain; charset=utf-8", Arc::from([]));

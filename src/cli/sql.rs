@@ -5,7 +5,7 @@ use super::database::{self, PasswordArgs};
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
 use super::output::{remark, result};
-use super::progress::{Progress, Way};
+use super::progress::{Progress, ProgressMode};
 use super::sql_args::{self, TablesArgs, WorkArgs};
 use super::{calibrate, page, ranges};
 use crate::analyse::RunResult;
@@ -36,7 +36,7 @@ pub(super) struct SqlArgs {
 #[derive(Debug, Subcommand)]
 enum SqlVerb {
     Run(Box<RunArgs>),
-    Load(Box<LoadArgs>),
+    Load(Box<SqlLoadArgs>),
     Drop(DropArgs),
     Clean(CleanArgs),
 }
@@ -159,7 +159,7 @@ impl ResultsArgs {
 
 /// Creates the tables, or resumes a load that was interrupted
 #[derive(Debug, Args)]
-struct LoadArgs {
+struct SqlLoadArgs {
     /// The databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
@@ -206,7 +206,7 @@ pub(super) fn run(args: &SqlArgs) -> Result<u8, Error> {
     }
 }
 
-fn load(args: &LoadArgs) -> Result<u8, Error> {
+fn load(args: &SqlLoadArgs) -> Result<u8, Error> {
     let settings = args.tables.or(WorkArgs::of_file(args.conf.clone()).settings()?)?;
     let access = database::access(&args.urls, &args.password)?;
     let request = LoadRequest {
@@ -215,12 +215,12 @@ fn load(args: &LoadArgs) -> Result<u8, Error> {
         tablespace: args.tablespace.clone(),
     };
     let stop = super::stop::stop_flag()?;
-    load_tables(&access, &request, Way::of(args.no_progress, false), &stop)?;
+    load_tables(&access, &request, ProgressMode::of(args.no_progress, false), &stop)?;
     Ok(0)
 }
 
 /// Loads with progress, and tells what came of it.
-fn load_tables(access: &Access, request: &LoadRequest, way: Way, stop: &AtomicBool) -> Result<(), Error> {
+fn load_tables(access: &Access, request: &LoadRequest, way: ProgressMode, stop: &AtomicBool) -> Result<(), Error> {
     let block = u64::from(request.tables.block);
     let progress = Mutex::new(Progress::new(&format!("loading {}", access.servers[0]), 1, 0.0, way));
     let listen = |event| {
@@ -376,14 +376,14 @@ impl Private {
         tables: Tables,
         sessions: u32,
         load_degree: Option<u32>,
-        way: Way,
+        way: ProgressMode,
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
         let directory = args.on.as_deref().unwrap_or(Path::new("."));
         refuse_full(directory, tables, false)?;
         let settings = args.server.settings()?;
         let degree = load_degree.unwrap_or(2);
-        let request = server::Request {
+        let request = server::ServerRequest {
             dbms: args.server.dbms(),
             directory,
             bin: args.server.server_bin.as_deref(),

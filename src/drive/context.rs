@@ -5,7 +5,7 @@ use super::stage::{LiveClass, Stage};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::model::{Nanos, Point, Until};
-use crate::record::{CoverageMap, Seconds, Window};
+use crate::record::{CoverageMap, SharedWindows, Window};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -40,7 +40,7 @@ pub(super) struct PointContext<'a> {
     /// By class.
     pub(super) coverage: Vec<CoverageMap>,
     pub(super) live: Vec<LiveClass>,
-    pub(super) seconds: Vec<Arc<Seconds>>,
+    pub(super) seconds: Vec<Arc<SharedWindows>>,
     /// The class of each stream.
     pub(super) class_of: Vec<usize>,
     pub(super) gate: Gate,
@@ -61,12 +61,12 @@ impl PointContext<'_> {
             return false;
         }
         self.judged.store(over, Ordering::Relaxed);
-        let so_far = |seconds: &Arc<Seconds>| {
-            let mut windows = seconds.so_far();
+        let snapshot = |seconds: &Arc<SharedWindows>| {
+            let mut windows = seconds.snapshot();
             windows.resize_with(over, Window::default);
             windows
         };
-        (self.terms.enough)(&self.seconds.iter().map(so_far).collect::<Vec<_>>())
+        (self.terms.enough)(&self.seconds.iter().map(snapshot).collect::<Vec<_>>())
     }
 }
 

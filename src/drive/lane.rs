@@ -3,7 +3,7 @@
 use super::pacer::{Due, Pacer};
 use super::stage::{LiveClass, Stage};
 use crate::model::{Kind, Nanos, Op, Outcome, Slot, SqlWork, Stream, Until};
-use crate::record::{CoverageMap, Recorder, Seconds, Times};
+use crate::record::{CoverageMap, OperationTimes, Recorder, SharedWindows};
 use crate::workload::Ops;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) struct LaneContext<'a> {
     pub(super) pacer: &'a Pacer,
     pub(super) coverage: &'a CoverageMap,
     pub(super) live: &'a LiveClass,
-    pub(super) seconds: &'a Arc<Seconds>,
+    pub(super) seconds: &'a Arc<SharedWindows>,
 }
 
 /// One worker's part of one stream.
@@ -129,7 +129,7 @@ impl<'a> Lane<'a> {
         if flight.warm_up {
             self.recorder.record_warm_up(outcome);
         } else {
-            let times = Times { due: flight.due, start: flight.start, done: now };
+            let times = OperationTimes { due: flight.due, start: flight.start, done: now };
             self.recorder.record(flight.kind, times, outcome);
         }
         if outcome == Outcome::Done {

@@ -19,7 +19,7 @@ pub use stage::LiveClass;
 use crate::clock;
 use crate::engine::{Engine, Session};
 use crate::model::{Completion, Error, Fault, Kind, Nanos, Outcome, Point, Slot, Stream, Until};
-use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Window};
+use crate::record::{CoverageMap, End, KindRecord, PointRecord, Recorder, SharedWindows, StreamRecord, Window};
 use crate::workload::{Ops, Share};
 use context::{Gate, PointContext};
 use lane::{InFlight, Lane, LaneContext};
@@ -65,7 +65,7 @@ pub struct Live<'a> {
     /// By class, in the order of [`classes`].
     pub classes: &'a [LiveClass],
     /// The completed windows of each class, in the same order.
-    pub seconds: &'a [Arc<Seconds>],
+    pub seconds: &'a [Arc<SharedWindows>],
 }
 
 /// Called about ten times a second while a point runs, from a thread that does not measure. It samples the host and
@@ -87,13 +87,15 @@ pub fn classes(point: &Point) -> Vec<&str> {
 /// The slot lengths of the session with the most slots, over all workers of `point`.
 #[must_use]
 pub fn slot_lengths(point: &Point, slots_max: usize, workers: usize) -> Vec<u32> {
-    let deal = deal(point, slots_max, workers);
-    let lengths = |hand: &Vec<usize>| hand.iter().map(|stream| point.streams[*stream].length).collect::<Vec<u32>>();
-    deal.iter().map(lengths).max_by_key(Vec::len).unwrap_or_default()
+    let slots = assign_slots(point, slots_max, workers);
+    let lengths = |slots_of_worker: &Vec<usize>| {
+        slots_of_worker.iter().map(|stream| point.streams[*stream].length).collect::<Vec<u32>>()
+    };
+    slots.iter().map(lengths).max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// Deals the slots of all streams to the workers in turn. Returns, for each worker, the stream of each of its slots.
-fn deal(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
+/// Assigns the slots of all streams to the workers in turn. Returns, for each worker, the stream of each of its slots.
+fn assign_slots(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
     let slots: Vec<usize> = point
         .streams
         .iter()
@@ -101,11 +103,11 @@ fn deal(point: &Point, slots_max: usize, workers: usize) -> Vec<Vec<usize>> {
         .flat_map(|(index, stream)| std::iter::repeat_n(index, stream.load.slots() as usize))
         .collect();
     let workers = workers.max(slots.len().div_ceil(slots_max)).clamp(1, slots.len().max(1));
-    let mut hands = vec![Vec::new(); workers];
+    let mut slots_of_workers = vec![Vec::new(); workers];
     for (number, stream) in slots.into_iter().enumerate() {
-        hands[number % workers].push(stream);
+        slots_of_workers[number % workers].push(stream);
     }
-    hands
+    slots_of_workers
 }
 
 /// Drives `point` on `engine` until it completes or is stopped.
@@ -120,7 +122,7 @@ pub fn point(
 ) -> Result<PointRecord, Error> {
     let started = clock::wall_time();
     let clock = engine.clock();
-    let hands = deal(point, engine.slots_max(), if clock.is_virtual() { 1 } else { terms.workers });
+    let slots_of_workers = assign_slots(point, engine.slots_max(), if clock.is_virtual() { 1 } else { terms.workers });
     let names = classes(point);
     let class_of = point.streams.iter().map(|stream| names.iter().position(|name| *name == stream.name).unwrap_or(0));
     let extent = |name: &&str| {
@@ -132,24 +134,24 @@ pub fn point(
         engine,
         stage: Stage::new(point.until),
         terms,
-        workers: hands.len(),
+        workers: slots_of_workers.len(),
         judged: AtomicUsize::new(0),
         pacers: (0u64..).zip(&point.streams).map(|(i, stream)| Pacer::new(stream.load, point.seed ^ i)).collect(),
         coverage: names.iter().map(extent).collect(),
         live: names.iter().map(|_| LiveClass::default()).collect(),
-        seconds: names.iter().map(|_| Arc::new(Seconds::new(point.window))).collect(),
+        seconds: names.iter().map(|_| Arc::new(SharedWindows::new(point.window))).collect(),
         class_of: class_of.collect(),
         gate: Gate { ready: AtomicUsize::new(0), open: AtomicBool::new(clock.is_virtual()) },
         clock,
     };
-    let outcomes = run_workers(&context, &hands, watch);
+    let outcomes = run_workers(&context, &slots_of_workers, watch);
     let mut streams: Vec<StreamRecord> =
         names.iter().enumerate().map(|(class, name)| empty_record(&context, class, name)).collect();
     let mut end = if context.stage.was_stopped() { End::Stopped } else { End::Complete };
     for outcome in outcomes {
         let (recorders, fault) = outcome?;
         for (stream, recorder) in recorders {
-            recorder.pour_into(&mut streams[context.class_of[stream]]);
+            recorder.merge_into(&mut streams[context.class_of[stream]]);
         }
         if let Some(Fault(why)) = fault {
             end = End::Broken(why);
@@ -170,7 +172,7 @@ pub fn point(
         end,
         cpu: stage.cpu(),
         cpus: thread::available_parallelism()
-            .map_or(0, |cpus| u32::try_from(cpus.get().min(hands.len())).unwrap_or(u32::MAX)),
+            .map_or(0, |cpus| u32::try_from(cpus.get().min(slots_of_workers.len())).unwrap_or(u32::MAX)),
         window: point.window,
         asked: Some(Box::new(point.clone())),
         streams,
@@ -222,9 +224,8 @@ fn add_unserved(context: &PointContext, streams: &mut [StreamRecord]) {
 /// Result of a worker: a recorder for each of its streams, and the fault that ended it, if any.
 type Worked = Result<(Vec<(usize, Recorder)>, Option<Fault>), Error>;
 
-/// Runs one worker for each hand, while this thread watches. On virtual time there is one worker, and it runs in this
-/// thread.
-fn run_workers(context: &PointContext, hands: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
+/// Runs the workers, while this thread watches. On virtual time there is one worker, and it runs in this thread.
+fn run_workers(context: &PointContext, slots_of_workers: &[Vec<usize>], watch: &mut Watch<'_>) -> Vec<Worked> {
     let see = |watch: &mut Watch<'_>| {
         if !context.stage.has_set_off() {
             return;
@@ -238,9 +239,9 @@ fn run_workers(context: &PointContext, hands: &[Vec<usize>], watch: &mut Watch<'
         });
     };
     let outcomes = if context.clock.is_virtual() {
-        vec![heeding_stop(context, || worker(context, 0, hands))]
+        vec![heeding_stop(context, || worker(context, 0, slots_of_workers))]
     } else {
-        std::thread::scope(|scope| run_threads(scope, context, hands, &mut || see(watch)))
+        std::thread::scope(|scope| run_threads(scope, context, slots_of_workers, &mut || see(watch)))
     };
     see(watch);
     outcomes
@@ -273,20 +274,21 @@ fn heeding_stop<Worked>(context: &PointContext, work: impl FnOnce() -> Worked) -
     })
 }
 
-/// Runs one thread for each hand, and calls `see` periodically.
+/// Runs one thread for each worker, and calls `see` periodically.
 fn run_threads<'scope, 'a: 'scope>(
     scope: &'scope Scope<'scope, 'a>,
     context: &'a PointContext,
-    hands: &'a [Vec<usize>],
+    slots_of_workers: &'a [Vec<usize>],
     see: &mut dyn FnMut(),
 ) -> Vec<Worked> {
-    let (mut threads, mut refused) = (Vec::with_capacity(hands.len()), None);
-    for number in 0..hands.len() {
-        match thread::Builder::new().spawn_scoped(scope, move || worker(context, number, hands)) {
+    let (mut threads, mut refused) = (Vec::with_capacity(slots_of_workers.len()), None);
+    for number in 0..slots_of_workers.len() {
+        match thread::Builder::new().spawn_scoped(scope, move || worker(context, number, slots_of_workers)) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 context.stage.stop(context.clock.now());
-                let what = format!("the system gives {number} threads, and {} are needed: {error}", hands.len());
+                let what =
+                    format!("the system gives {number} threads, and {} are needed: {error}", slots_of_workers.len());
                 refused = Some(Err(Error::failed(what, "ask for fewer outstanding I/Os, or take --engine uring")));
                 break;
             }
@@ -313,11 +315,11 @@ fn run_threads<'scope, 'a: 'scope>(
 }
 
 /// One worker: opens its session, waits for the others, and runs its slots.
-fn worker(context: &PointContext, number: usize, hands: &[Vec<usize>]) -> Worked {
-    let hand = &hands[number];
-    let lengths: Vec<u32> = hand.iter().map(|stream| context.point.streams[*stream].length).collect();
+fn worker(context: &PointContext, number: usize, slots_of_workers: &[Vec<usize>]) -> Worked {
+    let slots_of_worker = &slots_of_workers[number];
+    let lengths: Vec<u32> = slots_of_worker.iter().map(|stream| context.point.streams[*stream].length).collect();
     let session = context.engine.open(&lengths);
-    let (streams, mut lanes, mut table) = make_lanes(context, number, hands);
+    let (streams, mut lanes, mut table) = make_lanes(context, number, slots_of_workers);
     context.gate.arrive();
     context.stage.set_off(context.clock.now(), context.point.warm_up);
     let mut session = match session {
@@ -340,18 +342,18 @@ fn worker(context: &PointContext, number: usize, hands: &[Vec<usize>]) -> Worked
     Ok((recorders, fault))
 }
 
-/// Creates the lanes of worker `number`: one for each stream that has slots in its hand. Also returns its slots,
-/// numbered as in the hand.
+/// Creates the lanes of worker `number`: one for each stream that it has slots of. Also returns its slots, numbered as
+/// in `slots_of_workers`.
 fn make_lanes<'a>(
     context: &'a PointContext,
     number: usize,
-    hands: &[Vec<usize>],
+    slots_of_workers: &[Vec<usize>],
 ) -> (Vec<usize>, Vec<Lane<'a>>, Vec<InFlight>) {
     let (mut streams, mut lanes, mut table) = (Vec::new(), Vec::new(), Vec::new());
-    for (slot, stream) in hands[number].iter().enumerate() {
+    for (slot, stream) in slots_of_workers[number].iter().enumerate() {
         let lane = streams.iter().position(|known| known == stream).unwrap_or_else(|| {
             streams.push(*stream);
-            lanes.push(make_lane(context, *stream, number, hands));
+            lanes.push(make_lane(context, *stream, number, slots_of_workers));
             lanes.len() - 1
         });
         let slot = Slot::try_from(slot).expect("slots of a session fit");
@@ -361,15 +363,15 @@ fn make_lanes<'a>(
 }
 
 /// Creates the lane of `stream` in worker `number`.
-fn make_lane<'a>(context: &'a PointContext, stream: usize, number: usize, hands: &[Vec<usize>]) -> Lane<'a> {
+fn make_lane<'a>(context: &'a PointContext, stream: usize, number: usize, slots_of_workers: &[Vec<usize>]) -> Lane<'a> {
     let spec = &context.point.streams[stream];
     let class = context.class_of[stream];
     let (pacer, coverage) = (&context.pacers[stream], &context.coverage[class]);
     let shared = LaneContext { pacer, coverage, live: &context.live[class], seconds: &context.seconds[class] };
     // Fixed work is divided among the workers that serve the stream. The first workers take the remainder.
-    let has_part = |hand: &&Vec<usize>| hand.contains(&stream);
-    let workers = hands.iter().filter(has_part).count() as u64;
-    let turn = hands[..number].iter().filter(has_part).count() as u64;
+    let has_part = |slots_of_worker: &&Vec<usize>| slots_of_worker.contains(&stream);
+    let workers = slots_of_workers.iter().filter(has_part).count() as u64;
+    let turn = slots_of_workers[..number].iter().filter(has_part).count() as u64;
     let part = |count: u64| Until::Ops(count / workers + u64::from(turn < count % workers));
     let left = match context.point.until {
         Until::Ops(count) | Until::Work { ops: count, .. } => part(count),

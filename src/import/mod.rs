@@ -19,7 +19,7 @@ pub use source::Source;
 
 /// The tool that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ImportFormat {
     /// fio's JSON, normal or json+.
     Fio,
     /// Orion's csv files and its summary.
@@ -30,18 +30,19 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
+impl ImportFormat {
     /// All formats.
-    pub const ALL: [Format; 4] = [Format::Fio, Format::Orion, Format::Iostat, Format::Csv];
+    pub const ALL: [ImportFormat; 4] =
+        [ImportFormat::Fio, ImportFormat::Orion, ImportFormat::Iostat, ImportFormat::Csv];
 
     /// Name of the format in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Format::Fio => "fio",
-            Format::Orion => "orion",
-            Format::Iostat => "iostat",
-            Format::Csv => "csv",
+            ImportFormat::Fio => "fio",
+            ImportFormat::Orion => "orion",
+            ImportFormat::Iostat => "iostat",
+            ImportFormat::Csv => "csv",
         }
     }
 }
@@ -68,7 +69,11 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
 ///
 /// # Errors
 /// A file has an unknown format, or is damaged or truncated.
-pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
+pub fn read(
+    sources: &[Source],
+    format: Option<ImportFormat>,
+    columns: &table::Columns,
+) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
     let mut of_orion: Vec<Source> = Vec::new();
     // Escape terminal control characters before any text appears in a message.
@@ -76,10 +81,10 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
     let plain: Vec<Source> = sources.iter().zip(&texts).map(|(source, text)| Source { text, ..*source }).collect();
     for source in &plain {
         match format.map_or_else(|| recognise(*source, columns), Ok)? {
-            Format::Fio => found.push(fio::read(*source)?),
-            Format::Iostat => found.push(iostat::read(*source)?),
-            Format::Csv => found.push(table::read(*source, columns)?),
-            Format::Orion => of_orion.push(*source),
+            ImportFormat::Fio => found.push(fio::read(*source)?),
+            ImportFormat::Iostat => found.push(iostat::read(*source)?),
+            ImportFormat::Csv => found.push(table::read(*source, columns)?),
+            ImportFormat::Orion => of_orion.push(*source),
         }
     }
     found.extend(orion::read(&of_orion)?);
@@ -90,19 +95,19 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
 ///
 /// # Errors
 /// The content matches no known format.
-pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Error> {
+pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(Error::usage(format!("'{}' is empty", source.name), "name a file with results in it"));
     }
     if fio::is_like(text) {
-        Ok(Format::Fio)
+        Ok(ImportFormat::Fio)
     } else if orion::is_like(text) {
-        Ok(Format::Orion)
+        Ok(ImportFormat::Orion)
     } else if iostat::is_like(text) {
-        Ok(Format::Iostat)
+        Ok(ImportFormat::Iostat)
     } else if table::is_like(text, columns) {
-        Ok(Format::Csv)
+        Ok(ImportFormat::Csv)
     } else {
         Err(Error::usage(
             format!(
@@ -159,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_a_parser(text in "(?s).{0,400}") {
-            for format in Format::ALL {
+            for format in ImportFormat::ALL {
                 let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
             }
         }
@@ -177,7 +182,7 @@ mod tests {
             let to = place(((from + cut) as f64 / text.len() as f64).min(1.0)).max(from);
             for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
                 let _ = read(&[Source { name: "f", text: &text }], None, &table::Columns::default());
-                for format in Format::ALL {
+                for format in ImportFormat::ALL {
                     let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
                 }
             }

@@ -1,7 +1,7 @@
 //! The machine-readable report: JSON and CSV.
 
 use super::csv::Table;
-use crate::analyse::sql::{Figure, ServerFigures};
+use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
     RunResult,
@@ -156,7 +156,7 @@ fn confidence(table: &mut Table, point: &PointSummary, class: &ClassSummary) {
 fn of_server(table: &mut Table, point: &PointSummary) {
     let sql = point.sql.as_deref();
     let server = sql.and_then(|sql| sql.server.as_ref());
-    let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
     let figures = [
         sql.map(|sql| sql.visited.per_s),
         rate(|server| server.logical),

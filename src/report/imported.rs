@@ -9,7 +9,7 @@ use super::table;
 use crate::analyse::summaries;
 use crate::analyse::{ImportedResult, ImportedSummary, LoadFigures, OverTime, Scope, SeriesSummary, Subject, Term};
 use crate::model::{Bytes, Moment, Nanos, Ratio};
-use crate::record::imported::{Figures, LoadPoint, ToldLoad};
+use crate::record::imported::{Figures, LoadPoint, ReportedLoad};
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -253,7 +253,7 @@ fn terms(points: &[&LoadPoint]) -> Vec<Term> {
     let mut terms = Vec::new();
     let is_one = points.windows(2).all(|two| {
         let size = |point: &LoadPoint| point.flows.first().and_then(|flow| flow.io_bytes);
-        let is_cell = matches!(two[0].load, ToldLoad::Cell { .. });
+        let is_cell = matches!(two[0].load, ReportedLoad::Cell { .. });
         two[0].pattern == two[1].pattern
             && two[0].writes_percent == two[1].writes_percent
             && (is_cell || size(two[0]) == size(two[1]))
@@ -281,7 +281,7 @@ fn terms(points: &[&LoadPoint]) -> Vec<Term> {
 }
 
 fn is_matrix(points: &[&LoadPoint]) -> bool {
-    points.iter().any(|point| matches!(point.load, ToldLoad::Cell { .. }))
+    points.iter().any(|point| matches!(point.load, ReportedLoad::Cell { .. }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::calibration::NAME_WIDTH;
 use super::curve::{p99, steady, times};
-use crate::analyse::sql::{Figure, Moment, ServerFigures, SqlSummary, Witnessed, mib};
+use crate::analyse::sql::{ServerFigures, ServerMoment, ServerRate, SqlSummary, Witnessed, mib};
 use crate::analyse::{ClassSummary, CurveResult, PointSummary, quantity};
 use crate::model::{Bytes, Nanos, Ratio, ReadWay, Redo, Request, ServerFacts, SqlTerms, SqlWork, Tables};
 use crate::record::journal::Run;
@@ -161,7 +161,7 @@ fn figures(point: &PointSummary, sql: &SqlSummary) -> String {
         let name = format!("  of those {kind}s");
         let _ = writeln!(text, "{name:<NAME_WIDTH$} {:>13.2}% {:>14.1}", share * 100.0, sql.operations_per_s * share);
     }
-    let mut count = |name: &str, figure: Option<Figure>| {
+    let mut count = |name: &str, figure: Option<ServerRate>| {
         if let Some(figure) = figure {
             let _ = writeln!(text, "{name:<NAME_WIDTH$} {:>14.2} {:>14.1}", figure.per_operation, figure.per_s);
         }
@@ -175,7 +175,7 @@ fn figures(point: &PointSummary, sql: &SqlSummary) -> String {
     count("blocks written", server.written);
     count("transactions", server.commits);
     count("log syncs", server.log_syncs);
-    let mut bytes = |name: &str, figure: Option<Figure>| {
+    let mut bytes = |name: &str, figure: Option<ServerRate>| {
         if let Some(figure) = figure {
             let (each, second) = (figure.per_operation / 1024.0, mib(figure.per_s));
             let _ = writeln!(text, "{name:<NAME_WIDTH$} {each:>10.1} KiB {second:>10.2} MiB");
@@ -264,14 +264,14 @@ fn histogram(sql: &SqlSummary) -> String {
 }
 
 /// The measurement in steps: reads, CPU, and wait events.
-fn timeline(moments: &[Moment]) -> String {
+fn timeline(moments: &[ServerMoment]) -> String {
     if moments.len() < 2 {
         return String::new();
     }
     let mut text = format!("\n{:>6} {:>10} {:>9} {:>7}  sessions in\n", "at", "physical/s", "storage/s", "DB CPU");
     let step = moments.len().div_ceil(TIMELINE_MAX);
     for part in moments.chunks(step) {
-        let mean = |of: fn(&Moment) -> Option<f64>| {
+        let mean = |of: fn(&ServerMoment) -> Option<f64>| {
             let values: Vec<f64> = part.iter().filter_map(of).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
@@ -358,7 +358,7 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
         let Some(sql) = &point.sql else { continue };
         let name = format!("{}:{}", run.header.started, point.coordinates.name());
         let server = sql.server.as_ref();
-        let figure = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+        let figure = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
         let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()));
         let mbs = |bytes: Option<f64>| bytes.map_or_else(String::new, |bytes| format!("{:.1}", mib(bytes)));
         let plain = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));

@@ -20,7 +20,7 @@ pub use find::Version;
 
 use crate::model::{Bytes, Dbms, Error, MIB, Nanos};
 use find::Programs;
-use memory::Group;
+use memory::ControlGroup;
 use rustix::process::Signal;
 use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const MEMORY_PER_SESSION: u64 = 4 * MIB;
 
 /// Request for a private server.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct ServerRequest<'a> {
     /// The DBMS.
     pub dbms: Dbms,
     /// Where to create its folder: on the storage under test.
@@ -66,7 +66,7 @@ pub struct Server {
     needs: u64,
     child: Option<Child>,
     /// Dropped after the processes in it are gone.
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     /// Dropped last: by then nothing else of the server is left.
     place: ServerDir,
 }
@@ -80,7 +80,7 @@ impl Server {
     /// # Errors
     /// No programs are found; the directory cannot be used, or not by the server's user (then nothing was created); the
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
-    pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
+    pub fn start(request: &ServerRequest, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
         let account = account::account(dbms)?;
         let programs = find::programs(dbms, request.bin, account.as_ref())?;
@@ -186,10 +186,10 @@ impl Server {
             return Err("its memory is limited already".into());
         }
         let limit = Bytes(self.needs.saturating_add(bytes.0));
-        let directory = Group::place(&self.place.unique_name())?;
+        let directory = ControlGroup::place(&self.place.unique_name())?;
         // Noted before it is created, so that cleanup finds it if Rigel is killed in between.
         self.place.note("group", &directory.display().to_string()).map_err(|error| error.to_string())?;
-        let group = Group::new(directory, limit.0)?;
+        let group = ControlGroup::new(directory, limit.0)?;
         let moved = self.move_into(&group);
         // Stored even if some processes could not be moved: the group can be removed only after those in it are gone.
         self.group = Some(group);
@@ -270,7 +270,7 @@ impl Server {
         Err(process::failed(&self.place, &what))
     }
 
-    fn move_into(&self, group: &Group) -> Result<(), String> {
+    fn move_into(&self, group: &ControlGroup) -> Result<(), String> {
         // The parent first: from then on its children start in the group.
         group.take_in(self.pid())?;
         for process in self.processes() {

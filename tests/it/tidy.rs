@@ -26,16 +26,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
     ("serve", &["model", "clock"]),
-    ("look", &["model", "clock", "engine", "observe", "analyse"]),
+    ("preflight", &["model", "clock", "engine", "observe", "analyse"]),
     (
         "run",
-        &["model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look"],
+        &["model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "preflight"],
     ),
     (
         "cli",
         &[
             "model", "clock", "files", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan",
-            "look", "report", "run", "serve", "import",
+            "preflight", "report", "run", "serve", "import",
         ],
     ),
     ("main", &["cli"]),

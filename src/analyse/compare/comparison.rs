@@ -174,24 +174,24 @@ impl FigureUnit {
 // ---- the figures of a run ----
 
 /// A point and the class that a figure is taken from.
-type Found<'a> = (&'a PointSummary, &'a ClassSummary);
+type PointClass<'a> = (&'a PointSummary, &'a ClassSummary);
 
 impl Subject<'_> {
-    fn of(&self, wanted: impl Fn(&PointSummary) -> bool) -> impl Iterator<Item = Found<'_>> {
+    fn of(&self, wanted: impl Fn(&PointSummary) -> bool) -> impl Iterator<Item = PointClass<'_>> {
         let points = self.points.iter().filter(move |point| wanted(point));
         points.filter_map(|point| Some((point, point.classes.first()?)))
     }
 
     /// Points of small random I/O in a closed loop, which make the curve; in a matrix, those without large I/O.
-    fn small(&self) -> impl Iterator<Item = Found<'_>> {
+    fn small(&self) -> impl Iterator<Item = PointClass<'_>> {
         self.of(|point| depth_alone(point).is_some())
     }
 
-    fn small_at(&self, depth: u32) -> Option<Found<'_>> {
+    fn small_at(&self, depth: u32) -> Option<PointClass<'_>> {
         self.small().find(|(point, _)| depth_alone(point) == Some(depth))
     }
 
-    fn large(&self) -> impl Iterator<Item = Found<'_>> {
+    fn large(&self) -> impl Iterator<Item = PointClass<'_>> {
         self.of(|point| point.step() == Step::Large || point.coordinates.large_alone().is_some())
     }
 
@@ -215,16 +215,16 @@ fn sustained_rate(points: &[PointSummary]) -> Option<Figure> {
     Some(Figure::within(kept, between))
 }
 
-fn greatest<'a>(found: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
+fn greatest<'a>(found: impl Iterator<Item = PointClass<'a>>) -> Option<PointClass<'a>> {
     found.max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops))
 }
 
-fn iops((_, class): Found) -> Option<Figure> {
+fn iops((_, class): PointClass) -> Option<Figure> {
     let is_known = class.done > 0 || class.reported.is_some() && class.iops > 0.0;
     is_known.then(|| Figure::of_mean(class.iops, class.confidence.map(|known| known.iops)))
 }
 
-fn mb_per_s((_, class): Found) -> Option<Figure> {
+fn mb_per_s((_, class): PointClass) -> Option<Figure> {
     if let Some(reported) = class.reported {
         return reported.bytes_per_s.map(|bytes| Figure::unknown(bytes / 1e6));
     }
@@ -254,7 +254,7 @@ impl Tail {
 
     /// This quantile of the class. Its interval has the rate's degrees of freedom: same windows, same number of
     /// batches.
-    fn of(self, (_, class): Found) -> Option<Figure> {
+    fn of(self, (_, class): PointClass) -> Option<Figure> {
         if let Some(reported) = class.reported {
             let value = match self {
                 Tail::P50 => reported.p50_us,
@@ -408,7 +408,7 @@ fn load_changes(subjects: &[Subject], run: usize, conditions: &[Condition]) -> V
             if is_of_other_work(conditions, run, scope) {
                 continue;
             }
-            let change = |of: &dyn Fn(Found) -> Option<Figure>, more_is_better| {
+            let change = |of: &dyn Fn(PointClass) -> Option<Figure>, more_is_better| {
                 Change::of(&of((before, one))?, &of((after, other))?, more_is_better)
             };
             found.push(LoadChange {

@@ -13,7 +13,7 @@ use crate::analyse::series::predictability::{known, predictability};
 use crate::analyse::series::rounds::Round;
 use crate::analyse::series::series_figures::{SeriesFigures, series_figures};
 use crate::analyse::series::types::{Predictability, PredictabilityTerms, Quantity};
-use crate::record::imported::{Figures, Imported, Series};
+use crate::record::imported::{Figures, Imported, ImportedSeries};
 
 /// Minimum number of rounds for an interval of the median; with fewer, their correlation cannot be estimated.
 pub const ROUNDS_MIN: usize = 40;
@@ -35,7 +35,7 @@ pub struct OverTime {
 pub struct Course {
     /// Name: `throughput`, `p50`, `p99` or `max`, whatever a tool calls them, or the tool's own name.
     pub name: String,
-    /// FigureUnit of the values.
+    /// Unit of the values.
     pub unit: FigureUnit,
     /// Seconds since the first value's round, and the value, of each round that has one; ascending by time.
     pub values: Vec<(f64, f64)>,
@@ -46,7 +46,7 @@ pub struct Course {
 pub struct FigureOverTime {
     /// Name, such as `median p99`.
     pub name: String,
-    /// FigureUnit of the figure.
+    /// Unit of the figure.
     pub unit: FigureUnit,
     /// True if the verdict uses it.
     pub headline: bool,
@@ -92,7 +92,7 @@ impl OverTime {
             Figures::Series(series) => series.as_slice(),
             Figures::Loads(_) => &[],
         });
-        let series: Vec<&Series> = series.collect();
+        let series: Vec<&ImportedSeries> = series.collect();
         let mut made = Self::default();
         for one in &series {
             let told = quantity(one, series.len() == 1);
@@ -175,7 +175,7 @@ struct NamedQuantity {
 
 /// Our name and unit for a series. A rate that is the only series, or that has a name soaks use, is compared with
 /// soaks; all others with series of the same name.
-fn quantity(series: &Series, alone: bool) -> NamedQuantity {
+fn quantity(series: &ImportedSeries, alone: bool) -> NamedQuantity {
     let told = |name: &str, unit, scale| NamedQuantity { name: name.into(), unit, scale };
     let (name, unit) = (series.name.to_lowercase(), series.unit.as_str());
     let scale = |unit| match unit {
@@ -241,7 +241,7 @@ mod tests {
     use crate::model::Moment;
     use crate::record::imported::Counted;
 
-    fn series(name: &str, unit: &str) -> Series {
+    fn series(name: &str, unit: &str) -> ImportedSeries {
         let begin: Moment = "2026-03-02T00:00:00+00:00".parse().unwrap();
         let sample = |at: i64| Counted {
             begin: begin.plus_seconds(60 * at),
@@ -249,10 +249,10 @@ mod tests {
             value: Some(2.0 + (at % 7) as f64 / 10.0),
             count: None,
         };
-        Series { name: name.into(), unit: unit.into(), samples: (0..40).map(sample).collect() }
+        ImportedSeries { name: name.into(), unit: unit.into(), samples: (0..40).map(sample).collect() }
     }
 
-    fn imported(series: Vec<Series>) -> Imported {
+    fn imported(series: Vec<ImportedSeries>) -> Imported {
         Imported {
             sources: vec!["x.csv".into()],
             tool: "csv".into(),

@@ -2,7 +2,7 @@
 
 use super::parts::{Conclusion, Status};
 use crate::analyse::series::soak::SoakResult;
-use crate::analyse::series::types::{Predictability, Word};
+use crate::analyse::series::types::{Predictability, SeriesClass};
 use crate::model::Severity;
 use crate::record::journal::Header;
 
@@ -25,11 +25,11 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
         return Status::Bad;
     }
     match found.word {
-        Word::Slowed => Status::Bad,
-        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Status::Warning,
-        Word::Steady | Word::Daily | Word::TooFew if has_warnings => Status::Warning,
-        Word::Steady | Word::Daily => Status::Good,
-        Word::TooFew => Status::Plain,
+        SeriesClass::Slowed => Status::Bad,
+        SeriesClass::Drifting | SeriesClass::Stepped | SeriesClass::Erratic | SeriesClass::Failing => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if has_warnings => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Daily => Status::Good,
+        SeriesClass::TooFew => Status::Plain,
     }
 }
 

@@ -74,14 +74,14 @@ impl Confidence {
 
 /// How the response times of one class compare with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Within {
+pub struct BoundCheck {
     /// Fraction of all due operations that were certainly within the bound.
     pub share: f64,
     /// True if the bound is kept.
     pub kept: bool,
 }
 
-impl Within {
+impl BoundCheck {
     /// Counts the operations within the bound. Failed and unserved operations are not within it. To be certain,
     /// neither are those in a histogram bucket that contains the bound.
     #[must_use]

@@ -28,7 +28,7 @@ pub struct SqlSummary {
     /// Completed operations during the measurement, by kind.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Blocks visited by the statements, as the client counts them, per operation and per second.
-    pub visited: Figure,
+    pub visited: ServerRate,
     /// Mean time per block of an operation: total response time divided by blocks.
     pub block_mean_us: f64,
     /// CPU time of this process per operation.
@@ -42,14 +42,14 @@ pub struct SqlSummary {
     /// Histogram of response times in powers of two of a microsecond: upper edge and count.
     pub histogram_us: Vec<(u64, u64)>,
     /// The measurement second by second.
-    pub timeline: Vec<Moment>,
+    pub timeline: Vec<ServerMoment>,
     /// Counts of the same blocks by different parties.
     pub witnesses: Vec<Witnessed>,
 }
 
 /// A count per operation and per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Figure {
+pub struct ServerRate {
     /// Count per operation.
     pub per_operation: f64,
     /// Count per second.
@@ -60,25 +60,25 @@ pub struct Figure {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerFigures {
     /// Blocks visited in the buffer cache.
-    pub logical: Option<Figure>,
+    pub logical: Option<ServerRate>,
     /// Blocks not found in the buffer cache and read.
-    pub physical: Option<Figure>,
+    pub physical: Option<ServerRate>,
     /// Blocks written.
-    pub written: Option<Figure>,
+    pub written: Option<ServerRate>,
     /// Bytes of log written.
-    pub log_bytes: Option<Figure>,
+    pub log_bytes: Option<ServerRate>,
     /// Number of log syncs.
-    pub log_syncs: Option<Figure>,
+    pub log_syncs: Option<ServerRate>,
     /// Committed transactions.
-    pub commits: Option<Figure>,
+    pub commits: Option<ServerRate>,
     /// Mean time to read a block.
     pub read_mean_us: Option<f64>,
     /// CPU time of its processes: microseconds per operation, and CPUs kept busy.
-    pub cpu_us: Option<Figure>,
+    pub cpu_us: Option<ServerRate>,
     /// Physical reads per second of its CPU time.
     pub physical_per_cpu_s: Option<f64>,
     /// Bytes that its processes read from storage.
-    pub storage_read: Option<Figure>,
+    pub storage_read: Option<ServerRate>,
     /// Fraction of the blocks it read that the page cache served instead of storage.
     pub page_cache_share: Option<f64>,
     /// Mean number of active sessions: the database's time in seconds per second.
@@ -113,7 +113,7 @@ pub struct Wait {
 
 /// About one second of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Moment {
+pub struct ServerMoment {
     /// Its end, in seconds since the point began.
     pub at_s: f64,
     /// Physical reads per second, as the server published them.
@@ -171,7 +171,7 @@ pub fn sql(record: &PointRecord) -> Option<SqlSummary> {
         operations,
         operations_per_s: per_s,
         kinds: stream.kinds.iter().map(|kind| (kind.kind.name(), kind.total().done)).collect(),
-        visited: Figure { per_operation: per_operation(blocks as f64), per_s: blocks as f64 / seconds },
+        visited: ServerRate { per_operation: per_operation(blocks as f64), per_s: blocks as f64 / seconds },
         block_mean_us: total.response.sum as f64 / 1e3 / blocks.max(1) as f64,
         client_cpu_us: per_operation(record.cpu.as_micros_f64()),
         disk: disk(record),
@@ -200,7 +200,7 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
     let count = |of: fn(&ServerSample) -> Option<u64>| counted(first, last, of);
     let figure = |count: u64| {
         let per_operation = count as f64 / operations.max(1) as f64;
-        Figure { per_operation, per_s: per_operation * per_s }
+        ServerRate { per_operation, per_s: per_operation * per_s }
     };
     let physical = count(|sample| sample.physical);
     let storage_read = count(|sample| sample.storage_read);
@@ -208,7 +208,7 @@ fn server(record: &PointRecord, stream: &StreamRecord, operations: u64, per_s: f
     let read_time = count(|sample| sample.read_time.map(|time| time.0));
     let cpu_us = cpu.map(|nanos| {
         let per_operation = nanos as f64 / 1e3 / operations.max(1) as f64;
-        Figure { per_operation, per_s: per_operation * per_s / 1e6 }
+        ServerRate { per_operation, per_s: per_operation * per_s / 1e6 }
     });
     Some(ServerFigures {
         logical: count(|sample| sample.logical).map(figure),
@@ -283,7 +283,7 @@ fn powers_of_two(latencies: &Latencies) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-fn timeline(record: &PointRecord) -> Vec<Moment> {
+fn timeline(record: &PointRecord) -> Vec<ServerMoment> {
     let (from, end) = (record.warm_up, record.warm_up.plus(record.measured).plus(Nanos::from_millis(200)));
     let inside = |sample: &&Sample| sample.at >= from && sample.at <= end;
     // The last sample was taken after all sessions had ended and published their remaining counts.
@@ -299,7 +299,7 @@ fn timeline(record: &PointRecord) -> Vec<Moment> {
             let fresh = count.saturating_sub(first.waits.get(event).copied().unwrap_or(0));
             (fresh > 0).then(|| (event.clone(), fresh as f64 / looks))
         });
-        (seconds > 0.1).then(|| Moment {
+        (seconds > 0.1).then(|| ServerMoment {
             at_s: b.at.as_secs_f64(),
             physical_per_s: rate(|sample| sample.physical),
             cpu: rate(|sample| sample.cpu.map(|cpu| cpu.0)).map(|nanos| nanos / 1e9),
@@ -473,10 +473,10 @@ mod tests {
     fn figures_of_an_operation_are_of_all_operations_and_those_a_second_of_the_measurement() {
         let found = sql(&record(Ratio::ZERO)).unwrap();
         assert_eq!((found.sessions, found.operations, found.operations_per_s), (4, 1100, 100.0));
-        assert_eq!(found.visited, Figure { per_operation: 64.0, per_s: 6400.0 });
+        assert_eq!(found.visited, ServerRate { per_operation: 64.0, per_s: 6400.0 });
         assert_eq!((found.block_mean_us, found.client_cpu_us), (625.0, 100.0));
         let server = found.server.unwrap();
-        assert_eq!(server.physical, Some(Figure { per_operation: 64.0, per_s: 6400.0 }));
+        assert_eq!(server.physical, Some(ServerRate { per_operation: 64.0, per_s: 6400.0 }));
         assert_eq!(server.logical.unwrap().per_operation, 128.0);
         assert_eq!((server.read_mean_us, server.page_cache_share), (Some(250.0), Some(0.0)));
         // 64 blocks at 20 us: 1.28 ms per operation, a hundred operations per second.

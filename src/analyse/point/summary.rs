@@ -4,7 +4,7 @@
 
 use super::sql::SqlSummary;
 use super::steady::{Steady, steady};
-use crate::analyse::figures::confidence::{Confidence, Estimate, Within};
+use crate::analyse::figures::confidence::{BoundCheck, Confidence, Estimate};
 use crate::model::{
     Bound, Coordinates, Counters, Finding, FindingName, Kind, Load, MIB, Nanos, Pattern, Sample, Step, Until,
 };
@@ -85,7 +85,7 @@ pub struct ClassSummary {
     pub scheduling_delay: Option<LatencySummary>,
     /// Comparison of the response times with the bound, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<Within>,
+    pub within: Option<BoundCheck>,
     /// Rate times mean response time: the outstanding operations, by Little's law.
     pub littles_law: f64,
     /// SNIA's judgement on the seconds; `None` if there are too few.
@@ -288,7 +288,7 @@ fn class(stream: &StreamRecord, record: &PointRecord, bound: Option<Bound>) -> C
         confidence: Confidence::of(stream, record),
         service: total.service.as_ref().and_then(self::latency),
         scheduling_delay: stream.delay.as_ref().and_then(self::latency),
-        within: bound.map(|bound| Within::of(&total.response.histogram, unserved + total.failures(), bound)),
+        within: bound.map(|bound| BoundCheck::of(&total.response.histogram, unserved + total.failures(), bound)),
         steady: steady(&if open { response_spans(stream, record) } else { spans(stream, record) }),
         coverage: coverage(stream),
         reported: None,
@@ -568,7 +568,7 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::model::{Coordinates, Outcome, SqlWork, Tables, Think};
-    use crate::record::{Coverage, CoverageMap, KindRecord, Recorder, Times, Window};
+    use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder, Window};
 
     #[test]
     fn no_trend_is_told_as_a_fall_by_more_than_there_was() {
@@ -585,7 +585,7 @@ mod tests {
         for i in 0..10_000 {
             let due = Nanos::from_millis(i);
             let done = due.plus(Nanos::from_millis(1));
-            recorder.record(Kind::Read, Times { due, start: due, done }, Outcome::Done);
+            recorder.record(Kind::Read, OperationTimes { due, start: due, done }, Outcome::Done);
             map.touch(i % 100);
         }
         let mut stream = StreamRecord {
@@ -600,7 +600,7 @@ mod tests {
             warm_up_done: 0,
             coverage: map.read(),
         };
-        recorder.pour_into(&mut stream);
+        recorder.merge_into(&mut stream);
         PointRecord {
             coordinates: Coordinates::cell(1, 0),
             started: String::new(),

@@ -137,15 +137,15 @@ pub fn layers(records: &[PointRecord], cpus: u32) -> LayersResult {
     let mut sessions: Vec<u32> = points.iter().map(|point| point.coordinates.outstanding()).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    let rounds: Vec<Round> =
-        records.iter().zip(&points).filter_map(|(record, point)| Round::of(record, point)).collect();
+    let rounds: Vec<LayerRound> =
+        records.iter().zip(&points).filter_map(|(record, point)| LayerRound::of(record, point)).collect();
     let tables: Vec<LayerTable> = sessions.into_iter().map(|sessions| table(sessions, &rounds)).collect();
     let findings = tables.iter().flat_map(|table| warnings(table, cpus)).collect();
     LayersResult { tables, points, findings }
 }
 
 /// The figures of one layer in one round.
-struct Round {
+struct LayerRound {
     layer: Layer,
     sessions: u32,
     blocks: f64,
@@ -159,7 +159,7 @@ struct Round {
     buffer_cache_share: Option<f64>,
 }
 
-impl Round {
+impl LayerRound {
     /// `None` if the point is not a layer, is not complete, or completed no operation.
     fn of(record: &PointRecord, point: &PointSummary) -> Option<Self> {
         let Coordinates::Layer { layer, .. } = point.coordinates else { return None };
@@ -201,10 +201,10 @@ impl Round {
     }
 }
 
-fn table(sessions: u32, rounds: &[Round]) -> LayerTable {
+fn table(sessions: u32, rounds: &[LayerRound]) -> LayerTable {
     let mut layers: Vec<LayerFigures> = Vec::new();
     for layer in Layer::ALL {
-        let of_layer: Vec<&Round> =
+        let of_layer: Vec<&LayerRound> =
             rounds.iter().filter(|round| round.layer == layer && round.sessions == sessions).collect();
         layers.extend(figures(layer, &of_layer));
     }
@@ -217,13 +217,13 @@ fn table(sessions: u32, rounds: &[Round]) -> LayerTable {
     LayerTable { sessions, layers, steps }
 }
 
-fn figures(layer: Layer, rounds: &[&Round]) -> Option<LayerFigures> {
+fn figures(layer: Layer, rounds: &[&LayerRound]) -> Option<LayerFigures> {
     let blocks: f64 = rounds.iter().map(|round| round.blocks).sum();
     let seconds: f64 = rounds.iter().map(|round| round.seconds).sum();
     let each = rounds.first()?.blocks_per_operation;
     let rates: Vec<f64> = rounds.iter().map(|round| round.rate()).collect();
     // Rounds are weighted by their number of blocks.
-    let mean = |of: &dyn Fn(&Round) -> Option<f64>| {
+    let mean = |of: &dyn Fn(&LayerRound) -> Option<f64>| {
         let sum = rounds.iter().map(|round| Some(of(round)? * round.blocks)).sum::<Option<f64>>();
         sum.map(|sum| sum / blocks)
     };
@@ -255,7 +255,7 @@ fn figures(layer: Layer, rounds: &[&Round]) -> Option<LayerFigures> {
 
 /// The combined interval of the rounds, widened to contain every round: rounds may differ more than windows within a
 /// round.
-fn interval(rate: f64, rounds: &[&Round], rates: &[f64]) -> Option<Limits> {
+fn interval(rate: f64, rounds: &[&LayerRound], rates: &[f64]) -> Option<Limits> {
     let squares = rounds.iter().map(|round| round.half_width.map(|half| half * half)).sum::<Option<f64>>()?;
     let within = squares.sqrt() / rounds.len() as f64;
     let apart = rates.iter().map(|round| (round - rate).abs()).fold(0.0, f64::max);

@@ -45,7 +45,7 @@ const DAYS_MIN: f64 = 1.98;
 
 /// A series of finite values, with one time per value.
 #[derive(Debug, Clone)]
-pub(super) struct Series {
+pub(super) struct LogSeries {
     /// Seconds since the first value.
     pub(super) seconds: Vec<f64>,
     /// Seconds since local midnight.
@@ -82,7 +82,7 @@ pub(super) struct StepFound {
 }
 
 /// The model that explains the series best; `None` if the series is too short or a value is not finite.
-pub(super) fn explain(series: &Series) -> Option<Explained> {
+pub(super) fn explain(series: &LogSeries) -> Option<Explained> {
     let n = series.values.len();
     if n < VALUES_MIN || series.values.iter().chain(&series.seconds).any(|value| !value.is_finite()) {
         return None;
@@ -98,7 +98,7 @@ pub(super) fn explain(series: &Series) -> Option<Explained> {
 }
 
 /// True if the series covers enough days, and enough hours of the day, for a daily pattern.
-fn days_are_told(series: &Series) -> bool {
+fn days_are_told(series: &LogSeries) -> bool {
     let days = series.seconds.last().copied().unwrap_or(0.0) / DAY;
     let mut hours = [false; 24];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the day, below 24")]
@@ -137,7 +137,7 @@ struct Model {
 }
 
 /// Columns of level, slope and daily pattern.
-fn columns(series: &Series, sloped: bool, daily: bool) -> Vec<Vec<f64>> {
+fn columns(series: &LogSeries, sloped: bool, daily: bool) -> Vec<Vec<f64>> {
     let mut columns = vec![vec![1.0; series.values.len()]];
     if sloped {
         let middle = series.seconds.last().copied().unwrap_or(0.0) / 2.0;
@@ -157,7 +157,7 @@ fn with_steps(base: &[Vec<f64>], steps: &[usize]) -> Vec<Vec<f64>> {
 }
 
 /// The best model with these columns; `None` if its slope or daily pattern may be chance or is too small to report.
-fn model(series: &Series, values: &[f64], sloped: bool, daily: bool) -> Option<Model> {
+fn model(series: &LogSeries, values: &[f64], sloped: bool, daily: bool) -> Option<Model> {
     let base = columns(series, sloped, daily);
     let n = values.len();
     let (mut steps, too_many) = candidates(values, &base);
@@ -355,7 +355,7 @@ impl Gains {
 }
 
 impl Model {
-    fn explained(self, series: &Series) -> Explained {
+    fn explained(self, series: &LogSeries) -> Explained {
         let base = 1 + usize::from(self.sloped) + if self.daily { 4 } else { 0 };
         let slope = self.sloped.then(|| self.fit.found(1));
         let daily = self.daily.then(|| self.fit.wave(base - 4));

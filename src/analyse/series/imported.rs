@@ -6,7 +6,9 @@ use super::rounds::{Round, RoundEnd};
 use crate::analyse::point::summary::{ClassSummary, CoverageSummary, LatencySummary, PointSummary, ReportedFigures};
 use crate::model::{Coordinates, MIB, Moment, Step};
 use crate::record::End;
-use crate::record::imported::{Counted, Figures, Flow, Imported, LoadPoint, Series, ToldLatency, ToldLoad};
+use crate::record::imported::{
+    Counted, Figures, Flow, Imported, ImportedSeries, LoadPoint, ReportedLatency, ReportedLoad,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -146,10 +148,10 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
     let total = flow.latency("total").or_else(|| flow.latency("completion"));
     let (timed, quantile) = (quantiles(flow), |share| us(quantiles(flow).and_then(|timed| timed.quantile(share))));
     let outstanding = match (&point.load, flow.class.as_str()) {
-        (ToldLoad::Cell { small, .. }, "small") => Some(*small),
-        (ToldLoad::Cell { large, .. }, _) => Some(*large),
-        (ToldLoad::Closed { depth }, _) => Some(*depth),
-        (ToldLoad::Open { .. } | ToldLoad::Other(_), _) => None,
+        (ReportedLoad::Cell { small, .. }, "small") => Some(*small),
+        (ReportedLoad::Cell { large, .. }, _) => Some(*large),
+        (ReportedLoad::Closed { depth }, _) => Some(*depth),
+        (ReportedLoad::Open { .. } | ReportedLoad::Other(_), _) => None,
     };
     let mean = total.and_then(|total| total.mean);
     LoadFigures {
@@ -178,17 +180,17 @@ fn figures(point: &LoadPoint, flow: &Flow, place: Option<Coordinates>) -> LoadFi
 }
 
 /// The times with quantiles: those of whole operations, or else those without submission.
-fn quantiles(flow: &Flow) -> Option<&ToldLatency> {
-    let has = |timed: &&ToldLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
+fn quantiles(flow: &Flow) -> Option<&ReportedLatency> {
+    let has = |timed: &&ReportedLatency| timed.histogram.is_some() || !timed.quantiles.is_empty();
     ["total", "completion"].iter().find_map(|of| flow.latency(of).filter(has))
 }
 
-fn words(load: &ToldLoad) -> String {
+fn words(load: &ReportedLoad) -> String {
     match load {
-        ToldLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
-        ToldLoad::Closed { depth } => format!("depth {depth}"),
-        ToldLoad::Open { rate, in_flight } => format!("{rate}/s, {in_flight} in flight at most"),
-        ToldLoad::Other(words) => words.clone(),
+        ReportedLoad::Cell { small, large } => Coordinates::cell(*small, *large).to_string(),
+        ReportedLoad::Closed { depth } => format!("depth {depth}"),
+        ReportedLoad::Open { rate, in_flight } => format!("{rate}/s, {in_flight} in flight at most"),
+        ReportedLoad::Other(words) => words.clone(),
     }
 }
 
@@ -210,8 +212,8 @@ fn classes(point: &LoadPoint) -> Vec<Flow> {
 fn both(class: String, flows: &[&Flow]) -> Flow {
     let sum = |of: fn(&Flow) -> Option<f64>| flows.iter().map(|flow| of(flow)).sum::<Option<f64>>();
     let timed = |of: &str| {
-        let all: Option<Vec<ToldLatency>> = flows.iter().map(|flow| flow.latency(of).cloned()).collect();
-        all.map(|all| ToldLatency::together(of, &all))
+        let all: Option<Vec<ReportedLatency>> = flows.iter().map(|flow| flow.latency(of).cloned()).collect();
+        all.map(|all| ReportedLatency::together(of, &all))
     };
     let size = flows[0].io_bytes;
     Flow {
@@ -255,18 +257,18 @@ fn place(point: &LoadPoint, is_curve: bool) -> Option<Coordinates> {
     let kind = (is_large, point.pattern.as_deref(), point.writes_percent);
     let is_small_read = matches!(kind, (false, Some("uniform"), Some(0.0)));
     match point.load {
-        ToldLoad::Cell { small, large } => Some(Coordinates::cell(small, large)),
-        ToldLoad::Open { rate, in_flight } if is_curve || is_small_read => {
+        ReportedLoad::Cell { small, large } => Some(Coordinates::cell(small, large)),
+        ReportedLoad::Open { rate, in_flight } if is_curve || is_small_read => {
             Some(Coordinates::Rate { rate_per_s: rate, in_flight_max: in_flight, large_beside: 0 })
         }
-        ToldLoad::Closed { depth } if is_curve || is_small_read => Some(Coordinates::at_depth(depth)),
-        ToldLoad::Closed { depth } => match kind {
+        ReportedLoad::Closed { depth } if is_curve || is_small_read => Some(Coordinates::at_depth(depth)),
+        ReportedLoad::Closed { depth } => match kind {
             (true, Some("uniform"), Some(0.0)) => Some(Coordinates::Large { depth }),
             (true, Some("sequential"), Some(0.0)) if depth == 1 => Some(Coordinates::Stream),
             (false, Some("uniform"), Some(100.0)) => Some(Coordinates::Write { depth }),
             _ => None,
         },
-        ToldLoad::Open { .. } | ToldLoad::Other(_) => None,
+        ReportedLoad::Open { .. } | ReportedLoad::Other(_) => None,
     }
 }
 
@@ -329,7 +331,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
         writes: of_kind("write"),
         failed: BTreeMap::new(),
         unserved: 0,
-        offered: if let ToldLoad::Open { rate, .. } = point.load { Some(rate as f64) } else { None },
+        offered: if let ReportedLoad::Open { rate, .. } = point.load { Some(rate as f64) } else { None },
         met: None,
         iops: flow.iops.unwrap_or(0.0),
         mib_per_s: known.mib_per_s.unwrap_or(0.0),
@@ -364,7 +366,7 @@ fn class(name: String, point: &LoadPoint, flow: &Flow) -> ClassSummary {
 const GAP: f64 = 1.5;
 
 /// Usual seconds between samples: the median of the intervals above zero, the upper one if there are two.
-fn usual_interval(series: &Series) -> Option<f64> {
+fn usual_interval(series: &ImportedSeries) -> Option<f64> {
     let between = series.samples.windows(2).map(|two| two[1].begin.since(two[0].begin));
     let mut intervals: Vec<i64> = between.filter(|seconds| *seconds > 0).collect();
     intervals.sort_unstable();
@@ -373,7 +375,7 @@ fn usual_interval(series: &Series) -> Option<f64> {
 
 /// Duration of each sample. A sample without one lasts until the next sample begins, but over a gap no longer than
 /// usual, because nothing was counted there. The last sample lasts as long as the one before it.
-fn lengths(series: &Series) -> Vec<f64> {
+fn lengths(series: &ImportedSeries) -> Vec<f64> {
     let usual = usual_interval(series).unwrap_or(0.0);
     let until_next = |at: usize| {
         let (this, next) = (series.samples.get(at)?, series.samples.get(at + 1)?);
@@ -412,7 +414,7 @@ fn after(begin: Moment, seconds: f64) -> Moment {
 
 /// The samples of a series as rounds, for the analysis of hours or days.
 #[must_use]
-pub fn rounds(series: &Series) -> Vec<Round> {
+pub fn rounds(series: &ImportedSeries) -> Vec<Round> {
     let is_per_second = series.unit.ends_with("/s");
     let round = |(at, (sample, seconds)): (usize, (&Counted, f64))| {
         let rate = sample.rate();
@@ -437,7 +439,7 @@ pub fn rounds(series: &Series) -> Vec<Round> {
     series.samples.iter().zip(lengths(series)).enumerate().map(round).collect()
 }
 
-fn series_figures(series: &Series) -> SeriesSummary {
+fn series_figures(series: &ImportedSeries) -> SeriesSummary {
     let mut values: Vec<(f64, Moment)> =
         series.samples.iter().filter_map(|sample| Some((sample.rate()?, sample.begin))).collect();
     values.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -5,7 +5,7 @@
 //! what it cannot know. docs/methods/predictability.md has every formula with its source.
 
 use super::budget::objectives;
-use super::change_points::{Explained, Series, StepFound, VALUES_MIN, WORTH_TELLING, explain};
+use super::change_points::{Explained, LogSeries, StepFound, VALUES_MIN, WORTH_TELLING, explain};
 use super::episodes::episodes;
 use super::fixed_work::cut_rounds;
 use super::host_shift::host_shifts;
@@ -13,7 +13,7 @@ use super::least_squares::Wave;
 use super::rounds::{Round, RoundEnd};
 use super::series_figures::series_figures;
 use super::types::{
-    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, Trend, Word,
+    ChangePoint, DailyPattern, Outlier, Predictability, PredictabilityTerms, Quantity, RoundCounts, SeriesClass, Trend,
 };
 use super::verdict::{troubles, verdict};
 use crate::analyse::figures::robust::median;
@@ -58,7 +58,7 @@ pub fn predictability(rounds: &[Round], terms: &PredictabilityTerms) -> Predicta
     let p99_us = figures(|round| round.p99_us);
     let tells = terms.is_open && p99_us.as_ref().is_some_and(|p99| p99.rounds >= VALUES_MIN);
     let mut found = Predictability {
-        word: Word::TooFew,
+        word: SeriesClass::TooFew,
         verdict: String::new(),
         resolution: resolution(rounds),
         judged_by: if tells { Quantity::P99Us } else { Quantity::Rate },
@@ -131,7 +131,7 @@ fn tell(found: &mut Predictability, of: Quantity, counting: &[&Round]) {
     let Some(first) = known.first() else { return };
     let values: Vec<f64> = known.iter().filter_map(|round| value(round)).collect();
     let floor = floor(&values);
-    let series = Series {
+    let series = LogSeries {
         seconds: known.iter().map(|round| round.begin.since(first.begin) as f64).collect(),
         of_day: known.iter().map(|round| f64::from(round.begin.second_of_day())).collect(),
         values: values.iter().map(|value| if *value > 0.0 { value.ln() } else { floor.ln() }).collect(),
@@ -220,7 +220,7 @@ fn changes(explained: &Explained, of: Quantity, known: &[&Round]) -> Vec<ChangeP
     told_together(explained).into_iter().map(change).collect()
 }
 
-fn daily(of: Quantity, wave: Wave, series: &Series, explained: &Explained) -> DailyPattern {
+fn daily(of: Quantity, wave: Wave, series: &LogSeries, explained: &Explained) -> DailyPattern {
     let (greatest, least) = wave.extremes();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the day, below 24")]
     let hour = |second: f64| (second / 3600.0) as u32;

@@ -3,7 +3,7 @@
 //! A soak's journal holds thousands of whole records. Each is reduced to a [`Round`] as it is read, so that a report
 //! of a week holds only one record at a time. Rounds are made from other tools' figures, too.
 
-use crate::analyse::figures::confidence::Within;
+use crate::analyse::figures::confidence::BoundCheck;
 use crate::analyse::point::load::{device_loads, host_load};
 use crate::model::{Bound, Coordinates, Measure, Moment, Objective, Sample, Until};
 use crate::record::{End, PointRecord, Window};
@@ -37,7 +37,7 @@ pub struct Round {
     /// How it ended.
     pub end: RoundEnd,
     /// Result of each objective, in their order.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<ObjectiveCheck>,
     /// Load of the host and its disks during the round; `None` if unknown.
     pub host: Option<RoundHost>,
 }
@@ -58,7 +58,7 @@ pub enum RoundEnd {
 
 /// Result of an objective in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Kept {
+pub struct ObjectiveCheck {
     /// True if it was kept. A broken round keeps none.
     pub kept: bool,
     /// Fraction of operations within it; `None` if the objective is not about single operations.
@@ -147,7 +147,7 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     let rate = (seconds > 0.0 && !is_broken).then(|| total.done as f64 / seconds);
     let of = |objective: &Objective| {
         let found = kept(*objective, &total, unserved, rate);
-        Kept { kept: found.kept && !is_broken, ..found }
+        ObjectiveCheck { kept: found.kept && !is_broken, ..found }
     };
     let latency = crate::analyse::point::summary::latency(&total.response).filter(|_| !is_broken);
     Some(Round {
@@ -168,17 +168,17 @@ pub fn round(record: &PointRecord, objectives: &[Objective]) -> Option<Round> {
     })
 }
 
-fn kept(Objective(measure): Objective, total: &Window, unserved: u64, rate: Option<f64>) -> Kept {
+fn kept(Objective(measure): Objective, total: &Window, unserved: u64, rate: Option<f64>) -> ObjectiveCheck {
     let missed = unserved + total.failures();
-    let whole = |kept| Kept { kept: kept && total.done > 0 && missed == 0, share: None };
+    let whole = |kept| ObjectiveCheck { kept: kept && total.done > 0 && missed == 0, share: None };
     match measure {
         Measure::Quantile(quantile, latency) => {
-            let within = Within::of(&total.response.histogram, missed, Bound { latency, quantile });
-            Kept { kept: within.kept, share: Some(within.share) }
+            let within = BoundCheck::of(&total.response.histogram, missed, Bound { latency, quantile });
+            ObjectiveCheck { kept: within.kept, share: Some(within.share) }
         }
         Measure::Mean(limit) => whole(total.response.sum <= limit.0.saturating_mul(total.done)),
         Measure::Max(limit) => whole(total.response.max <= limit.0),
-        Measure::Rate(least) => Kept { kept: rate.is_some_and(|rate| rate >= least), share: None },
+        Measure::Rate(least) => ObjectiveCheck { kept: rate.is_some_and(|rate| rate >= least), share: None },
     }
 }
 
@@ -229,7 +229,10 @@ pub(crate) fn example(n: u32) -> Vec<Round> {
             p99_us: Some(1500.0 + f64::from(at % 17)),
             max_us: Some(4000.0 + f64::from(at % 19)),
             end: RoundEnd::Whole,
-            kept: vec![Kept { kept: true, share: None }, Kept { kept: !at.is_multiple_of(2), share: None }],
+            kept: vec![
+                ObjectiveCheck { kept: true, share: None },
+                ObjectiveCheck { kept: !at.is_multiple_of(2), share: None },
+            ],
             host: Some(RoundHost {
                 device: Some("nvme0n1".into()),
                 device_busy: Some(0.731),

@@ -29,7 +29,7 @@ pub struct PredictabilityTerms {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predictability {
     /// The verdict in a word.
-    pub word: Word,
+    pub word: SeriesClass,
     /// The verdict in a sentence or two.
     pub verdict: String,
     /// Resolution of the moments in the verdict.
@@ -70,7 +70,7 @@ pub struct Predictability {
 /// A verdict in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum SeriesClass {
     /// Fewer than ten rounds were measured: too early to judge.
     TooFew,
     /// It stays the same.

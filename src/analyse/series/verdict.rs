@@ -4,7 +4,7 @@ use super::change_points::VALUES_MIN;
 use super::episodes::Episode;
 use super::rounds::Round;
 use super::series_figures::SeriesFigures;
-use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, Word};
+use super::types::{ChangePoint, DailyPattern, Predictability, Quantity, RoundCounts, SeriesClass};
 use crate::model::{Nanos, Resolution};
 use std::fmt::Write;
 
@@ -55,25 +55,27 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
 }
 
 /// The verdict on an analysis; `counting` are the rounds with a rate.
-pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (Word, String) {
+pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (SeriesClass, String) {
     let (Some(rate), Some(first), Some(last)) = (&found.rate, counting.first(), counting.last()) else {
-        let (word, nothing) = (Word::TooFew, "Nothing was measured: no round has a rate.".into());
+        let (word, nothing) = (SeriesClass::TooFew, "Nothing was measured: no round has a rate.".into());
         return (word_of(found, word), told_first(found, nothing) + &missed(found));
     };
     let seconds = last.finish().since(first.begin);
     let took = format!("{} round{} over {}", rate.rounds, plural(rate.rounds), duration(seconds as f64));
     if rate.rounds < VALUES_MIN {
         let text = format!("Too early to judge: {took}, and fewer than {VALUES_MIN} say little.");
-        return (word_of(found, Word::TooFew), told_first(found, text) + &missed(found));
+        return (word_of(found, SeriesClass::TooFew), told_first(found, text) + &missed(found));
     }
     let (word, text) = judged(found, &took);
     (word_of(found, word), told_first(found, text) + &missed(found))
 }
 
 /// Replaces a good word, or "too few", by "failing" if there are troubles.
-fn word_of(found: &Predictability, word: Word) -> Word {
+fn word_of(found: &Predictability, word: SeriesClass) -> SeriesClass {
     match word {
-        Word::Steady | Word::Daily | Word::TooFew if !found.troubles.is_empty() => Word::Failing,
+        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if !found.troubles.is_empty() => {
+            SeriesClass::Failing
+        }
         word => word,
     }
 }
@@ -83,42 +85,42 @@ fn told_first(found: &Predictability, text: String) -> String {
     if found.troubles.is_empty() { text } else { format!("{} {text}", found.troubles.join(" ")) }
 }
 
-fn judged(found: &Predictability, took: &str) -> (Word, String) {
+fn judged(found: &Predictability, took: &str) -> (SeriesClass, String) {
     let worst = found.episodes.iter().max_by(|a, b| a.lost().total_cmp(&b.lost()));
     if let Some(worst) = worst {
-        return (Word::Slowed, slowed(worst, found.episodes.len() - 1, found.resolution));
+        return (SeriesClass::Slowed, slowed(worst, found.episodes.len() - 1, found.resolution));
     }
     let main = found.judged_by;
     let other = if main == Quantity::Rate { Quantity::P99Us } else { Quantity::Rate };
     let shape_of_main = shape(found, main);
-    let is_daily = |shape: &Option<Shape>| shape.as_ref().is_some_and(|shape| shape.word == Word::Daily);
+    let is_daily = |shape: &Option<Deviation>| shape.as_ref().is_some_and(|shape| shape.word == SeriesClass::Daily);
     // If both follow the day, one sentence is enough.
-    let but = shape(found, other).filter(|but| but.word != Word::Daily || !is_daily(&shape_of_main));
+    let but = shape(found, other).filter(|but| but.word != SeriesClass::Daily || !is_daily(&shape_of_main));
     let but_text = but.as_ref().map_or_else(String::new, |but| format!(" But {}", but.text));
     let untroubled = |text: &'static str| if found.troubles.is_empty() { text } else { "Of what was measured" };
     let figures = figures(found, main);
     let of_main = if main == Quantity::Rate { "" } else { "p99 of " };
     let within = figures.map_or_else(String::new, |figures| format!("{of_main}{}", within(main, figures)));
     match shape_of_main {
-        Some(Shape { word: Word::Daily, text }) => {
+        Some(Deviation { word: SeriesClass::Daily, text }) => {
             let text = text.trim_end_matches('.');
-            (Word::Daily, format!("{}: {text}; {took}.{but_text}", untroubled("Predictable by the hour")))
+            (SeriesClass::Daily, format!("{}: {text}; {took}.{but_text}", untroubled("Predictable by the hour")))
         }
-        Some(Shape { word: Word::Erratic, .. }) => {
-            (Word::Erratic, format!("Not predictable: {took} differ without a pattern, {within}.{but_text}"))
+        Some(Deviation { word: SeriesClass::Erratic, .. }) => {
+            (SeriesClass::Erratic, format!("Not predictable: {took} differ without a pattern, {within}.{but_text}"))
         }
-        Some(Shape { word: Word::Drifting, text }) => {
+        Some(Deviation { word: SeriesClass::Drifting, text }) => {
             let text = text.trim_end_matches(" in all.");
-            (Word::Drifting, format!("Not predictable: {text} over {took}."))
+            (SeriesClass::Drifting, format!("Not predictable: {text} over {took}."))
         }
-        Some(Shape { word, text }) => (word, format!("Not predictable: {text}")),
+        Some(Deviation { word, text }) => (word, format!("Not predictable: {text}")),
         None => {
             let opening = untroubled(match (main, but.is_some()) {
                 (Quantity::Rate, false) => "Predictable",
                 (Quantity::Rate, true) => "Predictable in throughput",
                 (Quantity::P99Us, _) => "Predictable in response time",
             });
-            let word = but.map_or(Word::Steady, |but| but.word);
+            let word = but.map_or(SeriesClass::Steady, |but| but.word);
             (word, format!("{opening}: {took}, {within}.{but_text}"))
         }
     }
@@ -145,22 +147,22 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
 }
 
 /// A quantity's deviation from a constant level, as a clause that begins with its name.
-struct Shape {
-    word: Word,
+struct Deviation {
+    word: SeriesClass,
     text: String,
 }
 
 /// The shape of a quantity that is worth reporting; `None` if it held its level.
-fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
+fn shape(found: &Predictability, of: Quantity) -> Option<Deviation> {
     let figures = figures(found, of)?;
     let least = if of == Quantity::Rate { 0.0 } else { TAIL };
     if found.changed_too_often.contains(&of) && figures.high.ln() - figures.low.ln() >= least {
         let text = format!("{} changed too often to tell the changes apart, {}.", of.name(), within(of, figures));
-        return Some(Shape { word: Word::Stepped, text });
+        return Some(Deviation { word: SeriesClass::Stepped, text });
     }
     if let Some(change) = greatest(found, of, least) {
-        return Some(Shape {
-            word: Word::Stepped,
+        return Some(Deviation {
+            word: SeriesClass::Stepped,
             text: format!("{}.{}", sentence(change, found.resolution), more(found, of)),
         });
     }
@@ -168,7 +170,7 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
         let way = if trend.factor < 1.0 { "falls" } else { "rises" };
         let (a_day, whole) = (percent((trend.factor_per_day - 1.0).abs()), percent((trend.factor - 1.0).abs()));
         let text = format!("{} {way} by {a_day} a day, {whole} in all.", of.name());
-        return Some(Shape { word: Word::Drifting, text });
+        return Some(Deviation { word: SeriesClass::Drifting, text });
     }
     let swing = |daily: &DailyPattern| daily.peak_factor.ln().max(-daily.trough_factor.ln());
     if let Some(daily) = found.daily.iter().find(|daily| daily.of == of && swing(daily) >= least) {
@@ -180,7 +182,7 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
             signed(daily.trough_factor - 1.0),
             daily.trough_hour,
         );
-        return Some(Shape { word: Word::Daily, text });
+        return Some(Deviation { word: SeriesClass::Daily, text });
     }
     let is_erratic = match of {
         Quantity::Rate => figures.variation.is_some_and(|variation| variation > ERRATIC),
@@ -188,7 +190,7 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Shape> {
         Quantity::P99Us => (figures.high / figures.low).ln() > 2.0 * 1.96 * ERRATIC_TAIL,
     };
     let text = || format!("{} differs from round to round without a pattern, {}.", of.name(), within(of, figures));
-    is_erratic.then(|| Shape { word: Word::Erratic, text: text() })
+    is_erratic.then(|| Deviation { word: SeriesClass::Erratic, text: text() })
 }
 
 fn figures(found: &Predictability, of: Quantity) -> Option<&SeriesFigures> {

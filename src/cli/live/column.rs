@@ -14,7 +14,7 @@ pub(super) enum Span {
 
 /// One window of the point's first class, which is the measured one.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct LiveColumn {
     /// True if it is from the warm-up, or from an incomplete round: only its throughput is known.
     pub(super) warming: bool,
     /// True if it is the first of its point.
@@ -59,7 +59,7 @@ pub(super) struct Percentiles {
     pub(super) max: Nanos,
 }
 
-impl Column {
+impl LiveColumn {
     /// A column without any operations.
     pub(super) fn empty() -> Self {
         Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }

@@ -62,7 +62,7 @@ pub(in crate::cli) fn measure(
     let way = args.outcome.progress();
     let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
     let progress = RefCell::new(progress);
-    let tell = |event: &Event| progress.borrow_mut().hear(event);
+    let tell = |event: &Event| progress.borrow_mut().on_event(event);
     let measured = prepare_and_measure(job, last, &stop, &tell, ended);
     progress.borrow().finish();
     measured?;

@@ -1,13 +1,13 @@
 //! A target during the checks of the guard.
 
-use super::family::Family;
+use super::family::TargetFamily;
 use crate::engine::opened::Opened;
 use crate::model::Error;
 
 /// A target during the checks of the guard.
 pub(super) struct CheckedTarget<'a> {
     pub(super) opened: &'a Opened,
-    pub(super) family: Family,
+    pub(super) family: TargetFamily,
 }
 
 impl CheckedTarget<'_> {

@@ -1,9 +1,9 @@
 //! Everything that shares the target's bytes: its partitions, its disk, devices built on it, its backing files and
 //! devices, and whatever else is built on those.
 //!
-//! Input: an open target. Output: a [`Family`]; each of its members is checked for users. A device is followed down to
-//! its backing files and devices, and from those up again to whatever else is built on them. The search ends at files:
-//! the filesystem of a backing file is in use and is not overwritten.
+//! Input: an open target. Output: a [`TargetFamily`]; each of its members is checked for users. A device is followed
+//! down to its backing files and devices, and from those up again to whatever else is built on them. The search ends at
+//! files: the filesystem of a backing file is in use and is not overwritten.
 
 use super::refusal;
 use crate::engine::opened::{Identity, Opened, device_number};
@@ -103,7 +103,7 @@ fn backing_by_kernel(node: &Node) -> Option<Identity> {
 }
 
 /// The target and everything that shares its bytes, the target first.
-pub(super) struct Family {
+pub(super) struct TargetFamily {
     pub(super) members: Vec<Relative>,
     /// Backing files, with the path that the loop device reports.
     pub(super) files: Vec<(PathBuf, Identity)>,
@@ -111,7 +111,7 @@ pub(super) struct Family {
     sys: Sys,
 }
 
-impl Family {
+impl TargetFamily {
     /// # Errors
     /// /sys cannot be read, does not contain the device, or the backing file of a loop device cannot be found.
     pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
@@ -303,13 +303,13 @@ mod tests {
         std::os::unix::fs::symlink(to, at).unwrap();
     }
 
-    fn of(sys: &Sys, number: (u32, u32)) -> Family {
-        let mut family = Family { members: Vec::new(), files: Vec::new(), loops: Vec::new(), sys: sys.clone() };
+    fn of(sys: &Sys, number: (u32, u32)) -> TargetFamily {
+        let mut family = TargetFamily { members: Vec::new(), files: Vec::new(), loops: Vec::new(), sys: sys.clone() };
         family.of_device(&sys.node(number).unwrap(), &sys.disks().unwrap());
         family
     }
 
-    fn relations(family: &Family) -> Vec<(&str, Relation)> {
+    fn relations(family: &TargetFamily) -> Vec<(&str, Relation)> {
         family.members.iter().map(|relative| (relative.name.as_str(), relative.relation)).collect()
     }
 
@@ -385,7 +385,7 @@ mod tests {
     fn without_sys_nothing_is_permitted() {
         let place = TempDir::new("family-blind");
         let file = Opened::open(&place.file("file", 1, 1)).unwrap();
-        let said = Family::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
+        let said = TargetFamily::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
         assert!(said.contains("refused to write") && said.contains("cannot be read from /sys"), "{said}");
     }
 }

@@ -167,7 +167,7 @@ fn is_open_to_write(information: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::guard::family::Family;
+    use crate::engine::guard::family::TargetFamily;
     use crate::engine::opened::Opened;
     use crate::engine::temp_dir::TempDir;
     use crate::observe::stack::Sys;
@@ -179,7 +179,7 @@ mod tests {
         let path = place.0.join("file");
         let written = File::create(&path).unwrap();
         let opened = Opened::open(&path).unwrap();
-        let target = CheckedTarget { opened: &opened, family: Family::of(&opened, &Sys::default()).unwrap() };
+        let target = CheckedTarget { opened: &opened, family: TargetFamily::of(&opened, &Sys::default()).unwrap() };
         let (while_open, by_name) = (target.open_elsewhere(), target.held());
         drop(written);
         // This process's own descriptor is no reason to refuse: `held` finds it and checks no further.

@@ -25,7 +25,7 @@ use super::opened::{Identity, Opened, device_number, identity_and_place};
 use crate::model::{Bytes, Error, FileKind};
 use crate::observe::stack::Sys;
 use checked_target::CheckedTarget;
-use family::{Family, Relation};
+use family::{Relation, TargetFamily};
 use refusal::{blind, checked_mounts, quoted, unreadable};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -72,7 +72,7 @@ pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
 /// # Errors
 /// The target is in use, contains data that somebody may need, or was not repeated in `destroy`.
 pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
-    let family = Family::of(target, &Sys::default())?;
+    let family = TargetFamily::of(target, &Sys::default())?;
     let target = CheckedTarget { opened: target, family };
     target.refuse_mounted()?;
     target.refuse_swap()?;

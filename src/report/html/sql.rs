@@ -3,7 +3,7 @@
 use super::curve;
 use super::page::{Block, Headline, Page, Section, Table};
 use super::{distribution, points, setup, timeline, words};
-use crate::analyse::sql::{Figure, ServerFigures, SqlSummary};
+use crate::analyse::sql::{ServerFigures, ServerRate, SqlSummary};
 use crate::analyse::{CurveResult, Naming, PointSummary};
 use crate::record::journal::Run;
 use crate::report::curve::workload_of;
@@ -94,7 +94,7 @@ fn loads(points: &[PointSummary]) -> Table {
     for point in points {
         let Some(sql) = &point.sql else { continue };
         let server = sql.server.as_ref();
-        let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+        let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
         let cpu = rate(|server| server.cpu_us);
         rows.push(vec![
             point.coordinates.to_string(),
@@ -127,7 +127,7 @@ fn loads(points: &[PointSummary]) -> Table {
 /// The cost of an operation, and the rates per second.
 fn costs(sql: &SqlSummary, at: &str) -> Table {
     let mut rows = vec![vec!["operations".into(), String::new(), words::count(sql.operations_per_s)]];
-    let mut count = |name: &str, figure: Option<Figure>| {
+    let mut count = |name: &str, figure: Option<ServerRate>| {
         if let Some(figure) = figure {
             let each = figure.per_operation;
             let each = if each < 1000.0 { format!("{each:.2}") } else { words::count(each) };
@@ -136,7 +136,7 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
     };
     count("blocks visited", Some(sql.visited));
     let server = sql.server.as_ref();
-    let of = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of);
+    let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
     count("logical reads", of(|server| server.logical));
     count("physical reads", of(|server| server.physical));
     count("blocks written", of(|server| server.written));

@@ -1,9 +1,9 @@
 //! The preflight check before a run: facts about the target, activity of the host, and warnings.
 //!
-//! Input: the open members of a target and the largest I/O size. Output: a [`Look`] with facts, samples and findings,
-//! or the reason why this cannot be a target. It takes a second without any I/O, so all device activity in that second
-//! is caused by others. It writes nothing and reads no data, except that [`writing`], for `rigel check`, has the guard
-//! read both ends. `rigel check` prints it; every run makes and records it.
+//! Input: the open members of a target and the largest I/O size. Output: a [`Preflight`] with facts, samples and
+//! findings, or the reason why this cannot be a target. It takes a second without any I/O, so all device activity in
+//! that second is caused by others. It writes nothing and reads no data, except that [`writing`], for `rigel check`,
+//! has the guard read both ends. `rigel check` prints it; every run makes and records it.
 
 use crate::analyse;
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ pub const WATCH: Nanos = Nanos::from_secs(1);
 
 /// Result of the preflight check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct Preflight {
     /// The machine.
     pub host: Host,
     /// The target and the devices below it.
@@ -38,7 +38,7 @@ pub struct Look {
 
 /// Input of the preflight check.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct PreflightRequest<'a> {
     /// The members, in the order of the volume.
     pub members: &'a [Opened],
     /// Name for the target, and for a single member, if its path means nothing to people: the scratch file's
@@ -60,7 +60,7 @@ pub struct Request<'a> {
 ///
 /// # Errors
 /// A member is given twice, is empty or too small, or the largest I/O does not fit the device's blocks or the stripe.
-pub fn look(request: &Request) -> Result<Look, Error> {
+pub fn inspect(request: &PreflightRequest) -> Result<Preflight, Error> {
     let target = target(request)?;
     let names: Vec<&str> =
         target.members.iter().flat_map(|member| &member.devices).map(|device| device.name.as_str()).collect();
@@ -71,7 +71,7 @@ pub fn look(request: &Request) -> Result<Look, Error> {
     clock.wait_until(before.at.plus(request.watch));
     let after = observer.sample(clock.now());
     let findings = analyse::preflight_findings(&host, &target, &before, &after, request.buffered);
-    Ok(Look { host, target, before, after, findings })
+    Ok(Preflight { host, target, before, after, findings })
 }
 
 /// Objections to writing to each of `members`, even if its path is repeated as confirmation. For `rigel check`, which
@@ -93,7 +93,7 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
 }
 
 /// The facts of a valid target.
-fn target(request: &Request) -> Result<TargetFacts, Error> {
+fn target(request: &PreflightRequest) -> Result<TargetFacts, Error> {
     if request.members.is_empty() {
         return Err(Error::usage("no file or device is named", "name one or more, or a directory for a scratch file"));
     }
@@ -122,7 +122,7 @@ fn refuse_duplicates(members: &[Opened]) -> Result<(), Error> {
     Ok(())
 }
 
-fn member(opened: &Opened, request: &Request) -> Result<VolumeMember, Error> {
+fn member(opened: &Opened, request: &PreflightRequest) -> Result<VolumeMember, Error> {
     let mut member = probe::probe(opened)?;
     let (shown, grain) = (opened.path().display(), request.grain);
     if member.bytes.0 == 0 {
@@ -164,10 +164,10 @@ mod tests {
         paths.iter().map(|path| Opened::open(path)).collect()
     }
 
-    fn look_at(paths: &[PathBuf], grain: u64) -> Result<Look, Error> {
+    fn look_at(paths: &[PathBuf], grain: u64) -> Result<Preflight, Error> {
         let watch = Nanos::from_millis(1);
         let (members, layout) = (&opened(paths)?[..], Layout::Concat);
-        look(&Request { members, called: None, layout, grain, largest: grain, buffered: false, watch })
+        inspect(&PreflightRequest { members, called: None, layout, grain, largest: grain, buffered: false, watch })
     }
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
         let called = Some("a scratch file");
         let watch = Nanos(0);
         let (grain, largest, layout) = (4096, 4096, Layout::Concat);
-        let request = Request { members, called, layout, grain, largest, buffered: false, watch };
-        let target = look(&request).unwrap().target;
+        let request = PreflightRequest { members, called, layout, grain, largest, buffered: false, watch };
+        let target = inspect(&request).unwrap().target;
         assert_eq!((target.name.as_str(), target.members[0].path.to_str()), ("a scratch file", called));
     }
 
