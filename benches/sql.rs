@@ -15,7 +15,7 @@ use common::{Folder, Settings};
 use postgres::{Client, NoTls};
 use rigel::engine::sql::{self, Access, LoadEvent, LoadRequest};
 use rigel::model::{Bytes, Dbms, GIB, MIB, Tables};
-use rigel::server::{Request, Server};
+use rigel::server::{Server, ServerRequest};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -62,7 +62,7 @@ impl Bench {
     fn make(settings: Settings) -> Result<Self, String> {
         let folder = Folder::make(&settings.folder, "sql")?;
         let bin = std::env::var_os("RIGEL_SERVER_BIN").map(PathBuf::from);
-        let request = Request {
+        let request = ServerRequest {
             dbms: Dbms::Postgres,
             directory: &folder.0,
             bin: bin.as_deref(),

@@ -21,7 +21,7 @@
 //! | [`report`] | presents the results |
 //! | [`run`] | runs point after point, and writes them to the journal |
 //! | [`serve`] | a small HTTP server for metrics |
-//! | [`look`] | the preflight check: facts and warnings |
+//! | [`preflight`] | the preflight check: facts and warnings |
 //! | [`cli`] | one file per verb |
 //! | [`clock`] | the only module that reads time |
 //!
@@ -34,10 +34,10 @@ pub mod drive;
 pub mod engine;
 pub mod files;
 pub mod import;
-pub mod look;
 pub mod model;
 pub mod observe;
 pub mod plan;
+pub mod preflight;
 pub mod record;
 pub mod report;
 pub mod run;

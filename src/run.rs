@@ -18,13 +18,13 @@ use crate::engine::sql::Access;
 use crate::engine::uring::SLOTS_MAX;
 use crate::engine::volume::Volume;
 use crate::engine::{self, Engine, guard};
-use crate::look;
 use crate::model::{
     Bytes, Error, Finding, FindingName, Host, Layout, Nanos, Point, Sample, Severity, SqlWork, Stream, Target,
     TargetFacts, Until, VolumeMember,
 };
 use crate::observe::{self, Observer};
 use crate::plan::orion::VolumeShape;
+use crate::preflight;
 use crate::record::journal::{EngineChoice, Journal};
 use crate::record::{End, PointRecord, Window};
 use std::path::PathBuf;
@@ -197,16 +197,16 @@ impl Bench {
     ) -> Result<Self, Error> {
         let buffered = request.engine.buffered;
         let called = scratch.as_ref().map(Scratch::display_name);
-        let look_at = look::Request {
+        let look_at = preflight::PreflightRequest {
             members: &members,
             called,
             layout,
             grain: request.grain,
             largest: request.largest,
             buffered,
-            watch: look::WATCH,
+            watch: preflight::WATCH,
         };
-        let mut look = look::look(&look_at)?;
+        let mut look = preflight::inspect(&look_at)?;
         refuse(&look.findings, request.allow_holes)?;
         if request.writes {
             scratch::refuse_filling(&members)?;
@@ -346,17 +346,17 @@ impl Bench {
     }
 
     fn measure_point(&self, point: &Point, stop: &AtomicBool, listen: &mut Listen) -> Result<PointRecord, Error> {
-        let witness = self.engine.witness();
-        if let Some(witness) = witness {
-            witness.begin();
+        let monitor = self.engine.server_monitor();
+        if let Some(monitor) = monitor {
+            monitor.begin();
         }
         let mut samples: Vec<Sample> = vec![self.sample(Nanos(0))];
         // One sample of counters per window of operations: the windows of a soak are wide.
         let every = point.window.max(SAMPLE);
         let mut due = every;
         let mut watch = |live: &Live| {
-            if let Some(witness) = witness {
-                witness.look();
+            if let Some(monitor) = monitor {
+                monitor.look();
             }
             if live.elapsed >= due {
                 due = live.elapsed.plus(every);
@@ -365,8 +365,8 @@ impl Bench {
             listen(Event::Live { point, live, samples: &samples });
         };
         let mut record = self.drive(point, stop, &mut watch)?;
-        if let Some(witness) = witness {
-            witness.settle();
+        if let Some(monitor) = monitor {
+            monitor.flush();
         }
         // Waiting for the last operations takes time too.
         let end = samples.last().map_or(Nanos(0), |last| last.at).max(record.warm_up.plus(record.measured));
@@ -401,7 +401,7 @@ pub fn measure<'a>(
         }
         let record = bench.measure_point(&point, stop, listen)?;
         // A database that ended a session will most likely end the next one too, or is gone.
-        let is_lost = matches!(record.end, End::Broken(_)) && bench.engine.witness().is_some();
+        let is_lost = matches!(record.end, End::Broken(_)) && bench.engine.server_monitor().is_some();
         if record.measured > Nanos(0) {
             journal.point(&record)?;
             listen(Event::End(&record));
@@ -418,10 +418,10 @@ impl Bench {
     /// Samples the counters of the host, and of the server if there is one.
     fn sample(&self, at: Nanos) -> Sample {
         let mut sample = self.observer.sample(at);
-        if let Some(witness) = self.engine.witness()
-            && let Some(mut server) = witness.counters()
+        if let Some(monitor) = self.engine.server_monitor()
+            && let Some(mut server) = monitor.counters()
         {
-            if let Some(processes) = observe::processes_below(&witness.processes()) {
+            if let Some(processes) = observe::processes_below(&monitor.processes()) {
                 server.cpu = Some(processes.cpu);
                 server.storage_read = processes.storage_read;
                 server.storage_written = processes.storage_written;

@@ -32,9 +32,9 @@ and in Prometheus's protobuf.\n";
 
 /// A socket address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address(pub SocketAddr);
+pub struct ListenAddress(pub SocketAddr);
 
-impl Address {
+impl ListenAddress {
     /// A sentence about who can read the metrics at this address; `None` if only this host can.
     #[must_use]
     pub fn remark(self) -> Option<String> {
@@ -48,13 +48,13 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = Error;
 
     /// Parses `127.0.0.1:9464` or `[::1]:9464`; `:9464`, `9464` and `localhost:9464` mean only this host, 127.0.0.1.
@@ -79,7 +79,7 @@ impl FromStr for Address {
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct HttpServer {
     address: SocketAddr,
     listener: Arc<TcpListener>,
     stop: Arc<AtomicBool>,
@@ -89,14 +89,14 @@ pub struct Server {
 /// Response to `/metrics`: from the `Accept` header of a request to a content type and a body.
 type Answer = dyn Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync;
 
-impl Server {
+impl HttpServer {
     /// Listens on `address`, and answers `/metrics` with `answer`, a function from the `Accept` header of a request to
     /// a content type and a body.
     ///
     /// # Errors
     /// It cannot listen there: the port is taken or not permitted, or this host has no such address.
     pub fn start(
-        Address(address): Address,
+        ListenAddress(address): ListenAddress,
         answer: impl Fn(&str) -> (&'static str, Arc<[u8]>) + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let listener = TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))?;
@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Shutting down a listening socket wakes the thread that waits on it. std offers this only for streams, hence
@@ -192,7 +192,7 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool
                 if clients.len() == CLIENTS {
                     clients.remove(0);
                 }
-                clients.push(Client { stream, until: now.plus(PATIENCE), stage: Stage::Asking(Vec::new()) });
+                clients.push(Client { stream, until: now.plus(PATIENCE), stage: ClientStage::Asking(Vec::new()) });
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
             // A client that has disconnected again.
@@ -212,11 +212,11 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>, now: Nanos) -> bool
 struct Client {
     stream: TcpStream,
     until: Nanos,
-    stage: Stage,
+    stage: ClientStage,
 }
 
 /// Stage of a client.
-enum Stage {
+enum ClientStage {
     /// It sends its request.
     Asking(Vec<u8>),
     /// It receives the response: the header, the body, and the number of bytes sent of both.
@@ -229,7 +229,7 @@ enum Stage {
 impl Client {
     /// The event to wait for.
     fn awaited(&self) -> PollFlags {
-        if matches!(self.stage, Stage::Taking { .. }) { PollFlags::OUT } else { PollFlags::IN }
+        if matches!(self.stage, ClientStage::Taking { .. }) { PollFlags::OUT } else { PollFlags::IN }
     }
 
     /// Reads or writes once. Returns false if the client is finished or gone.
@@ -243,27 +243,27 @@ impl Client {
     fn read_or_write(&mut self, now: Nanos, is_loopback: bool, answer: &Answer) -> io::Result<bool> {
         let mut piece = [0; 4096];
         match &mut self.stage {
-            Stage::Asking(request) => {
+            ClientStage::Asking(request) => {
                 let read = self.stream.read(&mut piece)?;
                 request.extend(&piece[..read]);
                 if let Some(reply) = reply_to(request, is_loopback, answer) {
                     let (head, body) = reply.head_and_body();
-                    self.stage = Stage::Taking { head, body, taken: 0 };
+                    self.stage = ClientStage::Taking { head, body, taken: 0 };
                     self.until = now.plus(PATIENCE);
                 }
                 Ok(read > 0)
             }
-            Stage::Taking { head, body, taken } => {
+            ClientStage::Taking { head, body, taken } => {
                 let rest = head.get(*taken..).filter(|rest| !rest.is_empty());
                 let rest = rest.unwrap_or_else(|| &body[*taken - head.len()..]);
                 *taken += self.stream.write(rest)?;
                 if *taken == head.len() + body.len() {
                     self.stream.shutdown(Shutdown::Write)?;
-                    self.stage = Stage::Leaving;
+                    self.stage = ClientStage::Leaving;
                 }
                 Ok(true)
             }
-            Stage::Leaving => Ok(self.stream.read(&mut piece)? > 0),
+            ClientStage::Leaving => Ok(self.stream.read(&mut piece)? > 0),
         }
     }
 }

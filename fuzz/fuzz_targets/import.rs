@@ -3,10 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use rigel::analyse::{imported, summaries};
-use rigel::import::{Format, Source, read, table::Columns};
+use rigel::import::{ImportFormat, Source, read, table::Columns};
 
 fuzz_target!(|text: &str| {
-    for format in Format::ALL.map(Some).into_iter().chain([None]) {
+    for format in ImportFormat::ALL.map(Some).into_iter().chain([None]) {
         let source = Source { name: "t_lat.csv", text };
         for found in read(&[source], format, &Columns::default()).unwrap_or_default() {
             let _ = imported(&found);

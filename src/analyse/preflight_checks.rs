@@ -3,7 +3,8 @@
 //! Every finding names the thing, its value, and what to do about it. A *refusal* means that a run would measure
 //! something other than the storage, a *warning* that it might, a *note* that the reader should know.
 
-use super::load::{DeviceLoad, device_loads, host_load};
+use super::figures::quantity::rounded_percent;
+use super::point::load::{DeviceLoad, device_loads, host_load};
 use crate::model::{
     BlockDevice, Bytes, Finding, FindingName, Host, KIB, MIB, Sample, Severity, TargetFacts, VolumeMember,
 };
@@ -49,11 +50,6 @@ fn advice(name: FindingName, what: String, hint: impl Into<String>) -> Finding {
     Finding { severity: Severity::Note, name: name.name().into(), what, hint: hint.into() }
 }
 
-/// Formats a fraction in percent: `12 %`, `0.3 %`.
-pub(super) fn percent(share: f64) -> String {
-    if share >= 0.0995 { format!("{:.0} %", share * 100.0) } else { format!("{:.1} %", share * 100.0) }
-}
-
 /// Warns of blocks that were never written: reads of them return zeros without accessing the device.
 fn unwritten(member: &VolumeMember) -> Option<Finding> {
     // One I/O in a thousand does not change a figure with three digits.
@@ -64,7 +60,7 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
     let share = empty as f64 / member.bytes.0.max(1) as f64;
     let what = format!(
         "{} of {path} was never written ({} in holes, {} set aside): reading that measures nothing",
-        percent(share),
+        rounded_percent(share),
         extents.holes,
         extents.unwritten
     );
@@ -265,7 +261,7 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
                 device.name,
                 load.iops,
                 load.megabytes_per_s,
-                percent(load.busy)
+                rounded_percent(load.busy)
             ),
             "find it with `iotop -o` or `pidstat -d 1` and stop it, or measure at a quieter time",
         )
@@ -281,21 +277,21 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
     if load.stolen > STOLEN {
         found.push(Finding::warning(
             FindingName::Steal,
-            format!("the hypervisor took {} of the CPU time for others", percent(load.stolen)),
+            format!("the hypervisor took {} of the CPU time for others", rounded_percent(load.stolen)),
             "measure on a host, or at a time, with less competition: latency includes what is stolen",
         ));
     }
     if load.busy > BUSY {
         found.push(Finding::warning(
             FindingName::CpuBusy,
-            format!("the CPUs were {} busy before anything was measured", percent(load.busy)),
+            format!("the CPUs were {} busy before anything was measured", rounded_percent(load.busy)),
             "find it with `top` and stop it: a run needs CPU time of its own",
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
         found.push(Finding::warning(
             FindingName::IoPressure,
-            format!("tasks waited for I/O {} of the time before anything was measured", percent(pressure)),
+            format!("tasks waited for I/O {} of the time before anything was measured", rounded_percent(pressure)),
             "find them with `iotop -o` and stop them, or measure at a quieter time",
         ));
     }

@@ -3,14 +3,15 @@
 //! Input: a journal that was read. Output: a [`RunResult`]. Reports in every form are made from it alone, so that they
 //! cannot contradict each other.
 
-use super::calibration::{Calibration, calibration};
-use super::curve::{CurveResult, curve};
-use super::imported::{ImportedSummary, LoadFigures, imported, rounds};
-use super::layers::{LayersResult, layers};
-use super::matrix::MatrixResult;
-use super::predictability::{PredictabilityTerms, order, predictability};
-use super::soak::{SoakReader, SoakResult};
-use super::summary::PointSummary;
+use super::point::summary::PointSummary;
+use super::search::calibration::{Calibration, calibration};
+use super::search::curve::{CurveResult, curve};
+use super::search::layers::{LayersResult, layers};
+use super::search::matrix::MatrixResult;
+use super::series::imported::{ImportedSummary, LoadFigures, imported, rounds};
+use super::series::predictability::{order, predictability};
+use super::series::soak::{SoakReader, SoakResult};
+use super::series::types::PredictabilityTerms;
 use crate::model::{Finding, FindingName, Request};
 use crate::record::End;
 use crate::record::imported::{Figures, Imported};

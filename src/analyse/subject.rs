@@ -2,16 +2,16 @@
 //!
 //! Input: a journal that was read, and the results of its run. Output: a [`Subject`].
 
-use super::compare::{BOUND, Subject};
-use super::conditions::{Scope, Term};
-use super::imported::summaries;
-use super::over_time::OverTime;
+use super::compare::comparison::BOUND;
+use super::compare::over_time::OverTime;
+use super::compare::subject::{Scope, Subject, Term};
 use super::result::{ImportedResult, RunResult};
-use super::rounds::Round;
-use super::soak::SoakResult;
+use super::series::imported::summaries;
+use super::series::rounds::Round;
+use super::series::soak::SoakResult;
 use crate::model::{Bytes, Finding, Load, Mix, Pattern, Ratio, Request, Severity, SoakRequest, SqlTerms};
 use crate::record::End;
-use crate::record::imported::{Figures, LoadPoint, ToldLoad};
+use crate::record::imported::{Figures, LoadPoint, ReportedLoad};
 use crate::record::journal::{Header, Run};
 use std::collections::BTreeMap;
 
@@ -212,7 +212,7 @@ fn terms_of_loads(points: &[&LoadPoint]) -> Vec<Term> {
     let mut terms = Vec::new();
     let is_one = points.windows(2).all(|two| {
         let size = |point: &LoadPoint| point.flows.first().and_then(|flow| flow.io_bytes);
-        let is_cell = matches!(two[0].load, ToldLoad::Cell { .. });
+        let is_cell = matches!(two[0].load, ReportedLoad::Cell { .. });
         two[0].pattern == two[1].pattern
             && two[0].writes_percent == two[1].writes_percent
             && (is_cell || size(two[0]) == size(two[1]))
@@ -240,5 +240,5 @@ fn terms_of_loads(points: &[&LoadPoint]) -> Vec<Term> {
 }
 
 fn is_matrix(points: &[&LoadPoint]) -> bool {
-    points.iter().any(|point| matches!(point.load, ToldLoad::Cell { .. }))
+    points.iter().any(|point| matches!(point.load, ReportedLoad::Cell { .. }))
 }

@@ -1,7 +1,7 @@
 //! `rigel check`: what a target is, and whether a run on it would be trustworthy.
 //!
-//! Input: a [`Look`]. Output: a screen of text, or JSON for scripts, and the exit status. Apart from `run`, nothing
-//! here examines the machine.
+//! Input: a [`Preflight`]. Output: a screen of text, or JSON for scripts, and the exit status. Apart from `run`,
+//! nothing here examines the machine.
 
 use super::output;
 use super::target::is_url;
@@ -9,8 +9,8 @@ use crate::analyse::{DeviceLoad, HostLoad, device_loads, host_load};
 use crate::engine::opened::Opened;
 use crate::engine::scratch::Scratch;
 use crate::engine::sql::access::has_scheme;
-use crate::look::{self, Look, trustworthy};
 use crate::model::{BlockDevice, Bytes, Error, Finding, Layout, MIB, Severity, VolumeMember};
+use crate::preflight::{self, Preflight, trustworthy};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -50,18 +50,18 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         None => args.targets.iter().map(|path| Opened::open(path)).collect::<Result<_, _>>()?,
     };
     let called = scratch.as_ref().map(Scratch::display_name);
-    let request = look::Request {
+    let request = preflight::PreflightRequest {
         members: &members,
         called,
         layout: Layout::Concat,
         grain: args.size.0,
         largest: args.size.0,
         buffered: args.buffered,
-        watch: look::WATCH,
+        watch: preflight::WATCH,
     };
-    let mut look = look::look(&request)?;
+    let mut look = preflight::inspect(&request)?;
     if scratch.is_none() {
-        look.findings.extend(look::writing(&members));
+        look.findings.extend(preflight::writing(&members));
     }
     if args.json {
         output::json(&format!("{}\n", render_json(&look)));
@@ -80,7 +80,7 @@ const INDENT: usize = 8;
 
 /// The exit status: 0 if a run would be trustworthy, 3 if a finding could mislead it.
 #[must_use]
-pub fn exit_status(look: &Look) -> u8 {
+pub fn exit_status(look: &Preflight) -> u8 {
     if trustworthy(&look.findings) { 0 } else { 3 }
 }
 
@@ -89,7 +89,7 @@ pub fn exit_status(look: &Look) -> u8 {
 /// # Panics
 /// Never: everything in a look can be represented in JSON.
 #[must_use]
-pub fn render_json(look: &Look) -> String {
+pub fn render_json(look: &Preflight) -> String {
     #[derive(serde::Serialize)]
     struct Report<'a> {
         trustworthy: bool,
@@ -97,7 +97,7 @@ pub fn render_json(look: &Look) -> String {
         device_load: BTreeMap<String, DeviceLoad>,
         host_load: HostLoad,
         #[serde(flatten)]
-        look: &'a Look,
+        look: &'a Preflight,
     }
     let report = Report {
         trustworthy: trustworthy(&look.findings),
@@ -112,7 +112,7 @@ pub fn render_json(look: &Look) -> String {
 /// The text output: the target, the host, the current load, the findings with their hints, and the verdict as the last
 /// line.
 #[must_use]
-pub fn render_text(look: &Look) -> String {
+pub fn render_text(look: &Preflight) -> String {
     let mut text = String::new();
     for member in &look.target.members {
         let _ = writeln!(text, "{}", member.path.display());
@@ -173,7 +173,7 @@ fn wrapped(sentence: &str) -> Vec<String> {
     lines
 }
 
-fn member_lines(look: &Look, member: &VolumeMember) -> Vec<(&'static str, String)> {
+fn member_lines(look: &Preflight, member: &VolumeMember) -> Vec<(&'static str, String)> {
     let kind = match member.kind {
         crate::model::FileKind::File => "file",
         crate::model::FileKind::Device => "block device",
@@ -247,7 +247,7 @@ fn queue(device: &BlockDevice) -> String {
     )
 }
 
-fn host_lines(look: &Look) -> Vec<(&'static str, String)> {
+fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
     let (host, limits) = (&look.host, &look.host.limits);
     let unlimited = |limit: Option<String>| limit.unwrap_or_else(|| "unlimited".into());
     let uring = match limits.io_uring_disabled {
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use crate::model::{Counters, Extents, FileKind, GIB, Host, LimitFacts, Nanos, Sample, TargetFacts};
 
-    fn look() -> Look {
+    fn look() -> Preflight {
         let device = BlockDevice {
             name: "nvme0n1".into(),
             model: Some("Fast Disk".into()),
@@ -359,7 +359,7 @@ mod tests {
             ..Sample::default()
         };
         let findings = crate::analyse::preflight_findings(&host, &target, &before, &after, false);
-        Look { host, target, before, after, findings }
+        Preflight { host, target, before, after, findings }
     }
 
     #[test]
@@ -405,7 +405,7 @@ A run here would not measure the storage: 1 reason to refuse it and 0 warnings, 
         assert_eq!(json["device_load"]["nvme0n1"]["iops"], 40.0);
         assert_eq!(json["findings"][0]["name"], "holes");
         assert_eq!(json["target"]["members"][0]["devices"][0]["name"], "nvme0n1");
-        assert_eq!(serde_json::from_value::<Look>(json).unwrap(), look);
+        assert_eq!(serde_json::from_value::<Preflight>(json).unwrap(), look);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) struct CompareArgs {
 }
 
 /// A run to compare. A soak may cover weeks, so only its rounds are read, not its records.
-struct Member {
+struct ComparedRun {
     name: String,
     run: Run,
     soak: Option<SoakResult>,
@@ -46,7 +46,7 @@ struct Member {
     ended: bool,
 }
 
-impl Member {
+impl ComparedRun {
     fn read(name: String, path: &Path) -> Result<Self, Error> {
         let ended = !journal::is_being_written(path);
         if !soak::is_soak(&journal::header(path)?) {
@@ -68,8 +68,9 @@ impl Member {
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Error> {
     refuse_duplicates(&args.runs)?;
     let named = names(&args.runs).into_iter().zip(&args.runs);
-    let members = named.map(|(name, path)| Member::read(name, path)).collect::<Result<Vec<Member>, Error>>()?;
-    let subjects: Vec<Subject> = members.iter().map(Member::subject).collect();
+    let members =
+        named.map(|(name, path)| ComparedRun::read(name, path)).collect::<Result<Vec<ComparedRun>, Error>>()?;
+    let subjects: Vec<Subject> = members.iter().map(ComparedRun::subject).collect();
     refuse_soak_among_loads(&members, &subjects)?;
     let found = analyse::compare(&subjects, args.fail_if_slower);
     refuse_incomparable(&found)?;
@@ -126,10 +127,10 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
 }
 
 /// Refuses to compare a soak, which has rounds and no points, with a run at loads.
-fn refuse_soak_among_loads(members: &[Member], subjects: &[Subject]) -> Result<(), Error> {
+fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Result<(), Error> {
     let soak = members.iter().find(|member| member.soak.is_some());
     let is_at_loads =
-        |(member, subject): &(&Member, &Subject)| member.soak.is_none() && subject.over_time.courses.is_empty();
+        |(member, subject): &(&ComparedRun, &Subject)| member.soak.is_none() && subject.over_time.courses.is_empty();
     let (Some(soak), Some((other, _))) = (soak, members.iter().zip(subjects).find(is_at_loads)) else {
         return Ok(());
     };

@@ -16,49 +16,49 @@ use std::fmt::{self, Write};
 
 /// The kit that a file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ConfDialect {
     /// `slob.conf`, of SLOB.
     Slob,
     /// `pgio.conf`, of pgio.
     Pgio,
 }
 
-impl Dialect {
+impl ConfDialect {
     fn name(self) -> &'static str {
         match self {
-            Dialect::Slob => "SLOB",
-            Dialect::Pgio => "pgio",
+            ConfDialect::Slob => "SLOB",
+            ConfDialect::Pgio => "pgio",
         }
     }
 }
 
 /// Size of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum TableSize {
     /// Number of rows, each of which fills a block.
     Blocks(u64),
     /// Number of bytes, rounded down to whole blocks.
     Bytes(Bytes),
 }
 
-impl Scale {
+impl TableSize {
     /// The number of rows for blocks of `block` bytes: an incomplete block is not a row.
     #[must_use]
     pub fn blocks(self, block: u32) -> u64 {
         match self {
-            Scale::Blocks(blocks) => blocks,
-            Scale::Bytes(Bytes(bytes)) => bytes / u64::from(block.max(1)),
+            TableSize::Blocks(blocks) => blocks,
+            TableSize::Bytes(Bytes(bytes)) => bytes / u64::from(block.max(1)),
         }
     }
 }
 
-impl fmt::Display for Scale {
+impl fmt::Display for TableSize {
     /// As in the files: `10000`, or an integer with a unit, `80M`. Bytes are rounded up to whole KiB, because there is
     /// no smaller unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Scale::Blocks(blocks) => write!(f, "{blocks}"),
-            Scale::Bytes(Bytes(bytes)) => {
+            TableSize::Blocks(blocks) => write!(f, "{blocks}"),
+            TableSize::Bytes(Bytes(bytes)) => {
                 let kib = bytes.div_ceil(KIB);
                 let units = [("T", GIB), ("G", MIB), ("M", KIB), ("K", 1)];
                 let fits = units.iter().find(|(_, size)| kib > 0 && kib.is_multiple_of(*size));
@@ -71,7 +71,7 @@ impl fmt::Display for Scale {
 
 /// A range of each table that receives part of the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HotSpot {
+pub struct HotSpotSetting {
     /// Size of the range.
     pub bytes: Bytes,
     /// Offset of the range in the table.
@@ -92,9 +92,9 @@ pub struct Settings {
     /// Number of operations after which a session ends.
     pub work_loop: Option<u64>,
     /// Size of each table for reads by key.
-    pub scale: Option<Scale>,
+    pub scale: Option<TableSize>,
     /// Size of each table for scans.
-    pub scan_table: Option<Scale>,
+    pub scan_table: Option<TableSize>,
     /// Rows, and so blocks, per operation.
     pub work_unit: Option<u32>,
     /// Rows per update, if different.
@@ -108,7 +108,7 @@ pub struct Settings {
     /// Number of tables for reads by key.
     pub schemas: Option<u32>,
     /// A range of each table that is visited more often.
-    pub hot_spot: Option<HotSpot>,
+    pub hot_spot: Option<HotSpotSetting>,
     /// One of this many operations goes to the first table.
     pub hot_schema_every: Option<u32>,
     /// Pauses of the sessions.
@@ -150,7 +150,7 @@ impl Settings {
     /// Prints the settings as a file of that kit, which parses to the same settings. Leaves out settings that the kit
     /// does not have.
     #[must_use]
-    pub fn print(&self, dialect: Dialect) -> String {
+    pub fn print(&self, dialect: ConfDialect) -> String {
         let percent = |share: Ratio| share.exact().trim_end_matches('%').to_string();
         let mut lines = vec![
             ("UPDATE_PCT", self.updates.map(percent)),
@@ -159,7 +159,7 @@ impl Settings {
             ("WORK_UNIT", self.work_unit.map(|rows| rows.to_string())),
         ];
         match dialect {
-            Dialect::Slob => {
+            ConfDialect::Slob => {
                 let (hot, think) = (self.hot_spot, self.think);
                 lines.extend([
                     ("SCAN_PCT", self.scans.map(percent)),
@@ -181,7 +181,7 @@ impl Settings {
                     ("THINK_TM_MAX", think.map(|think| seconds(think.most))),
                 ]);
             }
-            Dialect::Pgio => lines.extend([
+            ConfDialect::Pgio => lines.extend([
                 ("NUM_SCHEMAS", self.schemas.map(|count| count.to_string())),
                 ("NUM_THREADS", self.threads_per_schema.map(|count| count.to_string())),
                 ("UPDATE_WORK_UNIT", self.update_work_unit.map(|rows| rows.to_string())),
@@ -203,7 +203,7 @@ impl Settings {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conf {
     /// Its kit; SLOB if no key decides it.
-    pub dialect: Dialect,
+    pub dialect: ConfDialect,
     /// Its settings.
     pub settings: Settings,
     /// Remarks for users of that kit about keys with a different meaning or no effect here. One sentence each, sorted
@@ -218,8 +218,8 @@ pub fn slob_defaults() -> Settings {
         updates: Ratio::from_percent(10.0),
         scans: Some(Ratio::ZERO),
         run_time: Some(Nanos::from_secs(300)),
-        scale: Some(Scale::Bytes(Bytes(80 * MIB))),
-        scan_table: Some(Scale::Bytes(Bytes(MIB))),
+        scale: Some(TableSize::Bytes(Bytes(80 * MIB))),
+        scan_table: Some(TableSize::Bytes(Bytes(MIB))),
         work_unit: Some(64),
         redo: Some(Redo::Lite),
         load_degree: Some(2),
@@ -239,7 +239,7 @@ pub fn pgio_defaults() -> Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Both,
-    Only(Dialect),
+    Only(ConfDialect),
 }
 
 /// The keys of settings.
@@ -248,26 +248,26 @@ const KEYS: [(&str, Owner); 24] = [
     ("RUN_TIME", Owner::Both),
     ("SCALE", Owner::Both),
     ("WORK_UNIT", Owner::Both),
-    ("SCAN_PCT", Owner::Only(Dialect::Slob)),
-    ("WORK_LOOP", Owner::Only(Dialect::Slob)),
-    ("SCAN_TABLE_SZ", Owner::Only(Dialect::Slob)),
-    ("REDO_STRESS", Owner::Only(Dialect::Slob)),
-    ("LOAD_PARALLEL_DEGREE", Owner::Only(Dialect::Slob)),
-    ("THREADS_PER_SCHEMA", Owner::Only(Dialect::Slob)),
-    ("DO_HOTSPOT", Owner::Only(Dialect::Slob)),
-    ("HOTSPOT_MB", Owner::Only(Dialect::Slob)),
-    ("HOTSPOT_OFFSET_MB", Owner::Only(Dialect::Slob)),
-    ("HOTSPOT_FREQUENCY", Owner::Only(Dialect::Slob)),
-    ("HOT_SCHEMA_FREQUENCY", Owner::Only(Dialect::Slob)),
-    ("THINK_TM_FREQUENCY", Owner::Only(Dialect::Slob)),
-    ("THINK_TM_MIN", Owner::Only(Dialect::Slob)),
-    ("THINK_TM_MAX", Owner::Only(Dialect::Slob)),
-    ("NUM_SCHEMAS", Owner::Only(Dialect::Pgio)),
-    ("NUM_THREADS", Owner::Only(Dialect::Pgio)),
-    ("UPDATE_WORK_UNIT", Owner::Only(Dialect::Pgio)),
-    ("DBNAME", Owner::Only(Dialect::Pgio)),
-    ("CONNECT_STRING", Owner::Only(Dialect::Pgio)),
-    ("CREATE_BASE_TABLE", Owner::Only(Dialect::Pgio)),
+    ("SCAN_PCT", Owner::Only(ConfDialect::Slob)),
+    ("WORK_LOOP", Owner::Only(ConfDialect::Slob)),
+    ("SCAN_TABLE_SZ", Owner::Only(ConfDialect::Slob)),
+    ("REDO_STRESS", Owner::Only(ConfDialect::Slob)),
+    ("LOAD_PARALLEL_DEGREE", Owner::Only(ConfDialect::Slob)),
+    ("THREADS_PER_SCHEMA", Owner::Only(ConfDialect::Slob)),
+    ("DO_HOTSPOT", Owner::Only(ConfDialect::Slob)),
+    ("HOTSPOT_MB", Owner::Only(ConfDialect::Slob)),
+    ("HOTSPOT_OFFSET_MB", Owner::Only(ConfDialect::Slob)),
+    ("HOTSPOT_FREQUENCY", Owner::Only(ConfDialect::Slob)),
+    ("HOT_SCHEMA_FREQUENCY", Owner::Only(ConfDialect::Slob)),
+    ("THINK_TM_FREQUENCY", Owner::Only(ConfDialect::Slob)),
+    ("THINK_TM_MIN", Owner::Only(ConfDialect::Slob)),
+    ("THINK_TM_MAX", Owner::Only(ConfDialect::Slob)),
+    ("NUM_SCHEMAS", Owner::Only(ConfDialect::Pgio)),
+    ("NUM_THREADS", Owner::Only(ConfDialect::Pgio)),
+    ("UPDATE_WORK_UNIT", Owner::Only(ConfDialect::Pgio)),
+    ("DBNAME", Owner::Only(ConfDialect::Pgio)),
+    ("CONNECT_STRING", Owner::Only(ConfDialect::Pgio)),
+    ("CREATE_BASE_TABLE", Owner::Only(ConfDialect::Pgio)),
 ];
 
 /// SLOB's keys for features that only Oracle has: their effect there, and the equivalent here.
@@ -307,7 +307,7 @@ const RUN_TIME_MAX: Nanos = Nanos::from_secs(365 * 86_400);
 /// One hour.
 const THINK_TIME_MAX: Nanos = Nanos::from_secs(3600);
 /// The default hot spot, if a file only turns it on.
-const HOT_SPOT: HotSpot = HotSpot { bytes: Bytes(8 * MIB), offset: Bytes(16 * MIB), every: 3 };
+const HOT_SPOT: HotSpotSetting = HotSpotSetting { bytes: Bytes(8 * MIB), offset: Bytes(16 * MIB), every: 3 };
 /// SLOB's default minimum and maximum pause, if a file gives only the frequency.
 const THINK: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(500));
 
@@ -350,7 +350,7 @@ pub fn parse(text: &str) -> Result<Conf, Error> {
 /// `None` for an unknown key.
 fn owner(key: &str) -> Option<Owner> {
     let setting = KEYS.iter().find(|(known, _)| *known == key).map(|(_, owner)| *owner);
-    setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Owner::Only(Dialect::Slob)))
+    setting.or_else(|| ORACLE.iter().any(|(known, _)| *known == key).then_some(Owner::Only(ConfDialect::Slob)))
 }
 
 fn unknown(assignment: &Assignment) -> Error {
@@ -379,22 +379,22 @@ fn distance(one: &str, other: &str) -> usize {
 }
 
 /// The kit of a file, decided by keys that only one kit has.
-fn dialect(given: &[Assignment]) -> Result<Dialect, Error> {
+fn dialect(given: &[Assignment]) -> Result<ConfDialect, Error> {
     let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)));
-    match (first(Dialect::Slob), first(Dialect::Pgio)) {
+    match (first(ConfDialect::Slob), first(ConfDialect::Pgio)) {
         (Some(slob), Some(pgio)) => Err(Error::usage(
             format!("line {}: {} is pgio's, and {} on line {} is SLOB's", pgio.line, pgio.key, slob.key, slob.line),
             "write a file for one of them, and give the rest as options on the command line",
         )),
-        (None, Some(_)) => Ok(Dialect::Pgio),
-        _ => Ok(Dialect::Slob),
+        (None, Some(_)) => Ok(ConfDialect::Pgio),
+        _ => Ok(ConfDialect::Slob),
     }
 }
 
 /// The assignments of a file: each key once, all of one kit.
 struct File {
     given: Vec<Assignment>,
-    dialect: Dialect,
+    dialect: ConfDialect,
     /// Remarks with their lines.
     remarks: Vec<(usize, String)>,
 }
@@ -403,9 +403,11 @@ impl File {
     fn settings(&mut self) -> Result<Settings, Error> {
         let schemas = self.count("NUM_SCHEMAS", 1, 4096)?;
         let (threads, load_degree) = match self.dialect {
-            Dialect::Slob => (self.count("THREADS_PER_SCHEMA", 1, 4096)?, self.count("LOAD_PARALLEL_DEGREE", 1, 1024)?),
+            ConfDialect::Slob => {
+                (self.count("THREADS_PER_SCHEMA", 1, 4096)?, self.count("LOAD_PARALLEL_DEGREE", 1, 1024)?)
+            }
             // pgio loads with the number of threads that later work on a schema.
-            Dialect::Pgio => (self.count("NUM_THREADS", 1, 4096)?, self.count("NUM_THREADS", 1, 4096)?),
+            ConfDialect::Pgio => (self.count("NUM_THREADS", 1, 4096)?, self.count("NUM_THREADS", 1, 4096)?),
         };
         let hot_schema_every = self.count("HOT_SCHEMA_FREQUENCY", 0, u32::MAX)?.filter(|every| *every > 0);
         let database = self.database()?;
@@ -471,7 +473,7 @@ impl File {
         self.value(key, &wanted, |text| fixed(text, 9).map(Nanos).filter(|time| (least..=most).contains(time)))
     }
 
-    fn scale(&self, key: &str) -> Result<Option<Scale>, Error> {
+    fn scale(&self, key: &str) -> Result<Option<TableSize>, Error> {
         let wanted = format!("blocks, from 1 to {BLOCKS_MAX}, or bytes such as 512K, 80M, 16G or 1T, up to 32T");
         self.value(key, &wanted, |text| {
             let units = [('K', KIB), ('M', MIB), ('G', GIB), ('T', KIB * GIB)];
@@ -479,10 +481,10 @@ impl File {
                 Some((text.strip_suffix([*unit, unit.to_ascii_lowercase()])?.trim_end(), size))
             });
             let Some((number, size)) = with_unit else {
-                return digits(text).filter(|blocks| (1..=BLOCKS_MAX).contains(blocks)).map(Scale::Blocks);
+                return digits(text).filter(|blocks| (1..=BLOCKS_MAX).contains(blocks)).map(TableSize::Blocks);
             };
             let bytes = digits(number)?.checked_mul(*size)?;
-            (1..=BYTES_MAX).contains(&bytes).then_some(Scale::Bytes(Bytes(bytes)))
+            (1..=BYTES_MAX).contains(&bytes).then_some(TableSize::Bytes(Bytes(bytes)))
         })
     }
 
@@ -498,7 +500,7 @@ impl File {
         self.word(key, &words)
     }
 
-    fn hot_spot(&mut self) -> Result<Option<HotSpot>, Error> {
+    fn hot_spot(&mut self) -> Result<Option<HotSpotSetting>, Error> {
         let mib = |count: u64| Bytes(count * MIB);
         // Reject an invalid value even if it has no effect.
         let bytes = self.whole("HOTSPOT_MB", 1, BYTES_MAX / MIB)?.map_or(HOT_SPOT.bytes, mib);
@@ -508,7 +510,7 @@ impl File {
         if is_on && every == 0 {
             self.note("HOTSPOT_FREQUENCY", "is 0: no operation goes to the hot spot, whatever DO_HOTSPOT says");
         }
-        Ok((is_on && every > 0).then_some(HotSpot { bytes, offset, every }))
+        Ok((is_on && every > 0).then_some(HotSpotSetting { bytes, offset, every }))
     }
 
     fn think(&self) -> Result<Option<Think>, Error> {
@@ -595,7 +597,7 @@ impl File {
             let Some(percent) = self.find(key).and_then(|found| found.value.trim().parse::<f64>().ok()) else {
                 continue;
             };
-            if self.dialect == Dialect::Slob && key == "UPDATE_PCT" && percent > 50.0 && percent < 100.0 {
+            if self.dialect == ConfDialect::Slob && key == "UPDATE_PCT" && percent > 50.0 && percent < 100.0 {
                 self.note(key, &format!("is {percent}: SLOB refuses 51 to 99; here it is taken, and the mix is exact"));
             } else if percent.fract() > 0.0 {
                 self.note(
@@ -621,7 +623,7 @@ impl File {
             break;
         }
         let blocks = self.scale("SCALE").ok().flatten().map(|scale| scale.blocks(SLOB_BLOCK));
-        if self.dialect == Dialect::Slob && blocks.is_some_and(|blocks| blocks < SLOB_BLOCKS_MIN) {
+        if self.dialect == ConfDialect::Slob && blocks.is_some_and(|blocks| blocks < SLOB_BLOCKS_MIN) {
             self.note(
                 "SCALE",
                 "is less than the 10,000 blocks that SLOB takes; here it is taken: a cache may hold it all",

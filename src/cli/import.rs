@@ -4,7 +4,7 @@ use super::page;
 use super::results::Results;
 use crate::clock;
 use crate::files;
-use crate::import::{self, Format, Source, table::Columns};
+use crate::import::{self, ImportFormat, Source, table::Columns};
 use crate::model::{Bytes, Error, Host, ImportRequest, Invocation, Layout, Request, Target, TargetFacts};
 use crate::record::Imported;
 use crate::record::journal::{self, EngineChoice, Header, Journal};
@@ -34,7 +34,7 @@ pub(super) struct ImportArgs {
     out: Option<PathBuf>,
     /// The tool that wrote the files, where their content does not tell
     #[arg(long, value_name = "TOOL", value_enum)]
-    format: Option<Format>,
+    format: Option<ImportFormat>,
     /// Of a csv: the column of times, by name or by number from 1
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
@@ -55,17 +55,17 @@ pub(super) struct ImportArgs {
     json: bool,
 }
 
-impl ValueEnum for Format {
+impl ValueEnum for ImportFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
-            Format::Fio => "JSON of fio 3",
-            Format::Orion => "csv files and summary of Oracle's Orion, or of rigel orion",
-            Format::Iostat => "iostat -x -t, text or JSON",
-            Format::Csv => "Lines of a time and values",
+            ImportFormat::Fio => "JSON of fio 3",
+            ImportFormat::Orion => "csv files and summary of Oracle's Orion, or of rigel orion",
+            ImportFormat::Iostat => "iostat -x -t, text or JSON",
+            ImportFormat::Csv => "Lines of a time and values",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -126,7 +126,7 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
 
 /// Refuses column options if no file is CSV, because they would be ignored.
 fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Error> {
-    if *columns == Columns::default() || found.iter().any(|one| one.tool == Format::Csv.name()) {
+    if *columns == Columns::default() || found.iter().any(|one| one.tool == ImportFormat::Csv.name()) {
         return Ok(());
     }
     Err(Error::usage(

@@ -2,7 +2,7 @@
 
 use super::measuring::{self, MeasuringArgs};
 use super::outcome::OutcomeArgs;
-use super::sql::ServerArgs;
+use super::private_server::ServerArgs;
 use super::sql_args::{self, TablesArgs};
 use super::{conf::Settings, page, ranges};
 use crate::model::{Dbms, Error, LayersRequest, Loads, Nanos, Request, SqlWork, Tables, WarmUp};

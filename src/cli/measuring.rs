@@ -2,18 +2,19 @@
 //! and going on with a run that was cut short.
 
 mod benches;
+mod job;
 pub(super) mod rounds;
 
 use super::database::{self, PasswordArgs};
 use super::metrics::Metrics;
 use super::outcome::OutcomeArgs;
 use super::output::remark;
-use super::progress::{Progress, Way};
+use super::private_server::ServerArgs;
+use super::progress::Progress;
 use super::results::Results;
-use super::sql::{Private, ServerArgs};
-use super::target::{self, Given};
+use super::stop::stop_flag;
+use super::target::{self, GivenTargets};
 use crate::analyse::{PointSummary, summarise_within};
-use crate::clock;
 use crate::engine::sql::Access;
 use crate::engine::{AUTO, ENGINES};
 use crate::model::{
@@ -22,17 +23,16 @@ use crate::model::{
 };
 use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
 use crate::record::{End, PointRecord};
-use crate::run::{self, Bench, Event, Listen, Next};
+use crate::run::{self, Event, Listen, Next};
 use benches::Benches;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+pub(super) use job::Job;
+use job::begun_in;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The valid values of `--engine`.
 pub(super) fn engines() -> PossibleValuesParser {
@@ -72,82 +72,6 @@ pub(super) struct MeasuringArgs {
     pub(super) workers: Option<u32>,
     #[command(flatten)]
     pub(super) password: PasswordArgs,
-}
-
-/// A run to be made, or to be resumed.
-pub(super) struct Job {
-    /// What was asked for.
-    pub(super) invocation: Invocation,
-    /// What is measured.
-    pub(super) target: Target,
-    /// By which engine.
-    pub(super) engine: EngineChoice,
-    /// The command line, without the program.
-    pub(super) command: Vec<String>,
-    /// Where its journal is.
-    pub(super) results: Results,
-    /// How a database is reached.
-    access: Option<Access>,
-    /// The server that was made for this run; it is removed with this.
-    private: Option<Private>,
-    /// The run so far, and its journal.
-    resumed: Option<(Journal, Run)>,
-}
-
-impl Job {
-    /// Points that are still to be measured, as far as that is known before it is measured.
-    pub(super) fn points_expected(&self) -> usize {
-        let expected = self.invocation.request.points_expected(0);
-        match (&self.invocation.request, &self.resumed) {
-            (request, Some((_, run))) if request.is_known_beforehand() => expected - run.complete().len().min(expected),
-            _ => expected,
-        }
-    }
-
-    /// True if nothing of a resumed run is left to measure.
-    fn is_over(&self) -> bool {
-        let Some((_, run)) = &self.resumed else { return false };
-        let request = &self.invocation.request;
-        if request.is_known_beforehand() {
-            return self.points_expected() == 0;
-        }
-        let done = run.latest().into_iter().filter(|point| point.end == End::Complete);
-        let done: Vec<PointSummary> = done.map(|point| summarise_within(&point, request.bound())).collect();
-        request.next(run.header.facts.usable.0, self.invocation.options.seed, &done).is_none()
-    }
-
-    /// Makes, starts and loads the private server of the run, if it has one.
-    fn serve(&mut self, way: Way, stop: &AtomicBool) -> Result<(), Error> {
-        let request = &self.invocation.request;
-        let Target::Sql(SqlTarget { dbms, urls, private_in: Some(directory), private: Some(server) }) =
-            &mut self.target
-        else {
-            return Ok(());
-        };
-        let Some(tables) = request.tables() else { return Ok(()) };
-        let directory = begun_in(&self.invocation.options.directory).join(&*directory);
-        server.device = same_device(&directory, server.device)?;
-        let mut private = Private::make(*dbms, &directory, server, tables, request.writes(), way, stop)?;
-        if let Request::Layers(_) = request {
-            private.share_files(tables)?;
-        }
-        *urls = private.access.servers.iter().map(ToString::to_string).collect();
-        self.access = Some(private.access.clone());
-        self.private = Some(private);
-        Ok(())
-    }
-
-    /// Makes the directory of a new run. Where another run of this minute has the name of Orion's files, a number
-    /// follows the minute.
-    fn claim(&mut self) -> Result<(), Error> {
-        self.results.claim()?;
-        if let Some(files) = &mut self.invocation.files {
-            let suffix = self.results.suffix();
-            files.stamp.push_str(&suffix);
-            files.prefix.as_mut_os_string().push(&suffix);
-        }
-        Ok(())
-    }
 }
 
 /// A new run: everything that can be wrong with the request is found here, before anything is opened or written.
@@ -201,7 +125,7 @@ pub(super) fn job(args: &MeasuringArgs, request: Request, engine: &str, target: 
 }
 
 fn target(args: &MeasuringArgs) -> Result<Target, Error> {
-    let given = Given { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
+    let given = GivenTargets { targets: &args.targets, option: "", scratch_size: args.scratch_size, keep: args.keep };
     let target = match given.model()? {
         Some(model) => model,
         None => given.paths(Path::is_dir)?,
@@ -291,13 +215,6 @@ fn job_again(
     })
 }
 
-/// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
-/// can stay as they were typed.
-fn begun_in(directory: &Path) -> PathBuf {
-    let here = std::env::current_dir().is_ok_and(|here| here == directory);
-    if here { PathBuf::new() } else { directory.to_path_buf() }
-}
-
 /// The target of a run that is gone on with, its paths counted from `begun_in`. A scratch file that was kept is the
 /// target itself; one that was not is made anew, as large as it was.
 fn target_again(header: &Header, begun_in: &Path) -> Target {
@@ -354,22 +271,6 @@ fn difference_of_private(then: &TargetFacts, now: &TargetFacts) -> Option<String
     })
 }
 
-/// The device of a private server's directory. Refuses another one than that of the run so far, if it is known.
-fn same_device(directory: &Path, then: Option<(u32, u32)>) -> Result<Option<(u32, u32)>, Error> {
-    let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
-    let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
-    match then.zip(now).filter(|(then, now)| then != now) {
-        Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
-            format!(
-                "this run cannot go on: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
-                directory.display()
-            ),
-            "mount the storage that it was begun on, or begin another run",
-        )),
-        None => Ok(now),
-    }
-}
-
 /// What a verb says of its own while a run is measured.
 pub(super) trait Announce {
     /// Everything is ready, and the journal is made.
@@ -419,7 +320,7 @@ pub(super) fn measure_announced(
             }
             announce.point(point.coordinates, &aside);
         }
-        progress.borrow_mut().hear(&event);
+        progress.borrow_mut().on_event(&event);
     };
     let ended = |header: &Header, record: Option<&PointRecord>| {
         if let Some(metrics) = &metrics {
@@ -499,24 +400,6 @@ fn prepare_and_measure(
     run::measure(&bench_of, &mut journal, done, &mut plan, stop, &mut listen).map(drop)
 }
 
-/// The first line of a run's journal: `points` are planned on this bench.
-fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> Header {
-    Header {
-        format: journal::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: clock::wall_time(),
-        command: job.command.clone(),
-        target: job.target.clone(),
-        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
-        engine_about: bench.engine_about(),
-        points,
-        invocation: job.invocation.clone(),
-        host: bench.host.clone(),
-        facts: bench.facts.clone(),
-        findings: bench.findings.clone(),
-    }
-}
-
 /// Ends a run whose report was shown: removes its private server, then refuses a run that is not whole.
 pub(super) fn conclude(mut job: Job, run: &Run, stopped: bool) -> Result<(), Error> {
     if let Some(private) = job.private.take() {
@@ -551,44 +434,4 @@ pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
         return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
     }
     Ok(())
-}
-
-/// The flag that Ctrl-C, SIGTERM and SIGHUP set: one for the whole process, so that no signal between two steps of a
-/// verb is lost. A second Ctrl-C ends the process at once. Where SIGHUP is ignored, as below `nohup`, it stays ignored.
-pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
-    let mut known = STOP.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(stop) = known.as_ref() {
-        return Ok(Arc::clone(stop));
-    }
-    let stop = Arc::new(AtomicBool::new(false));
-    let failed = |error| Error::failed(format!("cannot listen for signals: {error}"), "");
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop)).map_err(failed)?;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let hang_up = if ignores(&status, SIGHUP) { None } else { Some(SIGHUP) };
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
-    }
-    *known = Some(Arc::clone(&stop));
-    Ok(stop)
-}
-
-/// True if a process whose `/proc/<pid>/status` this is ignores `signal`.
-fn ignores(status: &str, signal: i32) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ignored_signal_is_found_in_the_status_of_a_process() {
-        let status = |mask: &str| format!("SigBlk:\t0000000000000001\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
-        assert!(ignores(&status("0000000000001001"), SIGHUP));
-        assert!(!ignores(&status("0000000000001000"), SIGHUP));
-        assert!(!ignores("", SIGHUP));
-    }
 }

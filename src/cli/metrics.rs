@@ -11,14 +11,14 @@ use crate::model::{Error, Objective, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Header;
 use crate::report::openmetrics::{About, Exposed};
-use crate::serve::{Address, Server};
+use crate::serve::{HttpServer, ListenAddress};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The metrics served to Prometheus.
 pub(super) struct Metrics {
     state: Arc<Mutex<State>>,
     /// The server runs until it is dropped.
-    _server: Server,
+    _server: HttpServer,
 }
 
 /// What is served.
@@ -40,10 +40,10 @@ impl Metrics {
     }
 
     /// Starts listening, and prints the address.
-    fn serve(address: Address) -> Result<Self, Error> {
+    fn serve(address: ListenAddress) -> Result<Self, Error> {
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
-        let server = Server::start(address, move |accept| {
+        let server = HttpServer::start(address, move |accept| {
             let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
             // Nothing is known before the target was examined.
             let nothing = || ("text/plain; charset=utf-8", Arc::from([]));

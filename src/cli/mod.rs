@@ -21,6 +21,7 @@ pub mod outcome;
 mod output;
 mod page;
 mod pages;
+mod private_server;
 mod progress;
 mod prompt;
 pub mod ranges;
@@ -29,6 +30,7 @@ mod results;
 mod soak;
 mod sql;
 mod sql_args;
+mod stop;
 mod target;
 
 use crate::engine::sql::Address;

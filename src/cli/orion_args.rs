@@ -6,7 +6,7 @@
 
 use super::measuring::engines;
 use super::outcome::OutcomeArgs;
-use super::target::Given;
+use super::target::GivenTargets;
 use crate::engine;
 use crate::model::{Bytes, Error, KIB, LargeType, Layout, Matrix, OrionRequest, RunLevel, Target};
 use crate::plan::orion::{DURATION, NUM_STREAM_IO, SIZE_KB_MAX, SIZE_LARGE, SIZE_SMALL};
@@ -536,8 +536,8 @@ impl OrionArgs {
         remarks.into_iter().filter(|(given, _)| *given).map(|(_, remark)| remark.to_string()).collect()
     }
 
-    fn given(&self) -> Given<'_> {
-        Given { targets: &self.target, option: "--target ", scratch_size: self.scratch_size, keep: self.keep }
+    fn given(&self) -> GivenTargets<'_> {
+        GivenTargets { targets: &self.target, option: "--target ", scratch_size: self.scratch_size, keep: self.keep }
     }
 }
 

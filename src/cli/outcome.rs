@@ -1,9 +1,9 @@
 //! The options that every verb that measures has in common: where the results go, which run is resumed, and what is
 //! shown meanwhile. They are defined here and nowhere else.
 
-use super::progress::Way;
+use super::progress::ProgressMode;
 use crate::clock;
-use crate::serve::Address;
+use crate::serve::ListenAddress;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,13 +30,13 @@ pub struct OutcomeArgs {
     pub resume: Option<PathBuf>,
     /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the run lasts
     #[arg(long, value_name = "ADDRESS")]
-    pub metrics: Option<Address>,
+    pub metrics: Option<ListenAddress>,
 }
 
 impl OutcomeArgs {
     /// How progress is shown.
-    pub(super) fn progress(&self) -> Way {
-        Way::of(self.no_progress, self.live)
+    pub(super) fn progress(&self) -> ProgressMode {
+        ProgressMode::of(self.no_progress, self.live)
     }
 
     /// The seed: as given, or a new one.

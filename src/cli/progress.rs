@@ -1,6 +1,6 @@
 //! Progress of a run: one line that is redrawn on a terminal, plain lines without a terminal, or the live view.
 
-use super::live::{Unit, View};
+use super::live::{ThroughputUnit, View};
 use super::output;
 use crate::analyse::{PointSummary, summarise};
 use crate::clock::Clock;
@@ -18,7 +18,7 @@ const FILL_EVERY: Nanos = Nanos::from_secs(10);
 
 /// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ProgressMode {
     /// No progress output.
     Silent,
     /// Lines.
@@ -27,7 +27,7 @@ pub(super) enum Way {
     Live,
 }
 
-impl Way {
+impl ProgressMode {
     /// The form according to the options `--no-progress` and `--live`.
     pub(super) fn of(no_progress: bool, live: bool) -> Self {
         match (no_progress, live) {
@@ -42,7 +42,7 @@ impl Way {
 pub(super) struct Progress {
     clock: Clock,
     /// `None` if nothing is shown.
-    line: Option<Line>,
+    line: Option<ProgressLine>,
     points: usize,
     number: usize,
     /// Planned time of a point.
@@ -55,7 +55,7 @@ pub(super) struct Progress {
     last: (Nanos, Vec<(u64, u64)>),
 }
 
-enum Line {
+enum ProgressLine {
     Terminal(ProgressBar),
     Plain,
     Live(View),
@@ -63,24 +63,24 @@ enum Line {
 
 impl Progress {
     /// Progress of `points` points of about `seconds` each. `title` is the top line of the live view: verb and target.
-    pub(super) fn new(title: &str, points: usize, seconds: f64, way: Way) -> Self {
+    pub(super) fn new(title: &str, points: usize, seconds: f64, way: ProgressMode) -> Self {
         let lines = || {
             if !std::io::stderr().is_terminal() {
-                return Line::Plain;
+                return ProgressLine::Plain;
             }
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a template without mistakes"));
-            Line::Terminal(bar)
+            ProgressLine::Terminal(bar)
         };
         let line = match way {
-            Way::Silent => None,
-            Way::Lines => Some(lines()),
-            Way::Live => Some(View::open(&escaped(title), points).map_or_else(
+            ProgressMode::Silent => None,
+            ProgressMode::Lines => Some(lines()),
+            ProgressMode::Live => Some(View::open(&escaped(title), points).map_or_else(
                 |why| {
                     output::remark(&format!("no live view: {why}; progress is told by lines\n"));
                     lines()
                 },
-                Line::Live,
+                ProgressLine::Live,
             )),
         };
         let clock = Clock::real();
@@ -104,9 +104,9 @@ impl Progress {
         let left = if done.0 > 0 { spent * (of.0 - done.0) as f64 / done.0 as f64 } else { 0.0 };
         let text = format!("{what}: {} of {of}, {} left", whole(done), seconds(left));
         match &self.line {
-            Some(Line::Live(view)) => view.tell(|state, now| state.fill(what, done.0, of.0, left, now)),
-            Some(Line::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
-            Some(Line::Plain) if now >= self.told.plus(FILL_EVERY) => {
+            Some(ProgressLine::Live(view)) => view.tell(|state, now| state.fill(what, done.0, of.0, left, now)),
+            Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(&text).into_owned()),
+            Some(ProgressLine::Plain) if now >= self.told.plus(FILL_EVERY) => {
                 self.told = now;
                 output::remark(&format!("{text}\n"));
             }
@@ -117,15 +117,15 @@ impl Progress {
     /// Shows that something without a measurable size is in progress.
     pub(super) fn say(&mut self, what: &str) {
         match &self.line {
-            Some(Line::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
-            Some(Line::Plain) => output::remark(&format!("{what}\n")),
-            Some(Line::Live(view)) => view.tell(|state, _| state.say(&escaped(what))),
+            Some(ProgressLine::Terminal(bar)) => bar.set_message(escaped(what).into_owned()),
+            Some(ProgressLine::Plain) => output::remark(&format!("{what}\n")),
+            Some(ProgressLine::Live(view)) => view.tell(|state, _| state.say(&escaped(what))),
             None => {}
         }
     }
 
     /// Shows an event of a run. A point that begins is the next one, or the round with its number.
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn on_event(&mut self, event: &Event) {
         match event {
             Event::Fill { done, of } => self.fill("filling a scratch file", *done, *of),
             Event::Begin { point } => match point.coordinates {
@@ -146,7 +146,7 @@ impl Progress {
         }
         self.number += 1;
         self.last = (Nanos(0), Vec::new());
-        if let Some(Line::Live(view)) = &self.line {
+        if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number - 1, Nanos(0));
             view.tell(|state, now| {
                 state.begin(self.number, self.points, now);
@@ -172,10 +172,10 @@ impl Progress {
     fn waiting(&mut self, left: Nanos) {
         let (ended, points) = (self.number, self.points);
         match &self.line {
-            Some(Line::Terminal(bar)) => {
+            Some(ProgressLine::Terminal(bar)) => {
                 bar.set_message(format!("round {ended}/{points} done, the next in {}", seconds(left.as_secs_f64())));
             }
-            Some(Line::Live(view)) => {
+            Some(ProgressLine::Live(view)) => {
                 view.tell(|state, now| state.wait(&format!("round {}", ended + 1), now.plus(left)));
             }
             _ => {}
@@ -184,7 +184,7 @@ impl Progress {
 
     /// Shows a running point.
     fn live(&mut self, point: &Point, live: &Live, samples: &[Sample]) {
-        if let Some(Line::Live(view)) = &self.line {
+        if let Some(ProgressLine::Live(view)) = &self.line {
             let left = self.seconds_left(self.number.saturating_sub(1), live.elapsed);
             view.tell(|state, now| {
                 if state.wants_look(now) {
@@ -193,7 +193,7 @@ impl Progress {
                 }
             });
         }
-        let Some(Line::Terminal(bar)) = &self.line else { return };
+        let Some(ProgressLine::Terminal(bar)) = &self.line else { return };
         let counts: Vec<(u64, u64)> =
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
         let (then, before) = std::mem::replace(&mut self.last, (live.elapsed, counts.clone()));
@@ -213,11 +213,11 @@ impl Progress {
                     continue;
                 }
                 let stream = point.streams.iter().find(|stream| stream.name == *name);
-                let unit = stream.map_or(Unit::Iops, |stream| Unit::of(false, stream.length));
+                let unit = stream.map_or(ThroughputUnit::Iops, |stream| ThroughputUnit::of(false, stream.length));
                 let rate = done as f64 / span;
                 let mean = Nanos((response - response_before) / done);
                 // Only one rate per class, so that two classes fit in 80 columns: the one that is usual for this size.
-                let _ = if let Unit::Bytes(length) = unit {
+                let _ = if let ThroughputUnit::Bytes(length) = unit {
                     write!(text, " | {name} {:.0} MiB/s {mean}", rate * f64::from(length) / MIB as f64)
                 } else {
                     write!(text, " | {name} {rate:.0} IOPS {mean}")
@@ -229,11 +229,11 @@ impl Progress {
 
     /// Shows that a point is in the journal.
     fn end(&mut self, record: &PointRecord) {
-        if let Some(Line::Live(view)) = &self.line {
+        if let Some(ProgressLine::Live(view)) = &self.line {
             let summary = summarise(record);
             view.tell(|state, _| state.end(record, &summary));
         }
-        if let Some(Line::Plain) = &self.line {
+        if let Some(ProgressLine::Plain) = &self.line {
             let left = if self.number < self.points {
                 format!(", {} left", seconds(self.seconds_left(self.number, Nanos(0))))
             } else {
@@ -248,8 +248,8 @@ impl Progress {
     /// Runs `print` without disturbing the line that is redrawn.
     pub(super) fn aside(&self, print: impl FnOnce()) {
         match &self.line {
-            Some(Line::Terminal(bar)) => bar.suspend(print),
-            Some(Line::Live(view)) => view.aside(print),
+            Some(ProgressLine::Terminal(bar)) => bar.suspend(print),
+            Some(ProgressLine::Live(view)) => view.aside(print),
             _ => print(),
         }
     }
@@ -257,8 +257,8 @@ impl Progress {
     /// Ends the output.
     pub(super) fn finish(&self) {
         match &self.line {
-            Some(Line::Terminal(bar)) => bar.finish_and_clear(),
-            Some(Line::Live(view)) => view.close(),
+            Some(ProgressLine::Terminal(bar)) => bar.finish_and_clear(),
+            Some(ProgressLine::Live(view)) => view.close(),
             _ => {}
         }
     }

@@ -3,8 +3,8 @@
 //! Input: what to ask for. Output: the typed line. However it ends, except by SIGKILL, the echo is restored: signals
 //! that end or stop the program are handled here instead of by their default action.
 
-use super::measuring::stop_flag;
 use super::output::remark;
+use super::stop::stop_flag;
 use crate::engine::sql::{Address, Secret};
 use crate::model::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

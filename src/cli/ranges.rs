@@ -14,29 +14,29 @@ const STEPS: f64 = 11.0;
 
 /// The meaning of the numbers of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum RangeUnit {
     Depth,
     Rate,
     Percent,
 }
 
-impl Unit {
+impl RangeUnit {
     fn greatest(self) -> f64 {
         match self {
-            Unit::Depth => 4096.0,
-            Unit::Rate => 1e8,
-            Unit::Percent => 1000.0,
+            RangeUnit::Depth => 4096.0,
+            RangeUnit::Rate => 1e8,
+            RangeUnit::Percent => 1000.0,
         }
     }
 
     fn print(self, value: f64) -> String {
-        if self == Unit::Percent { format!("{value}%") } else { value.to_string() }
+        if self == RangeUnit::Percent { format!("{value}%") } else { value.to_string() }
     }
 }
 
 /// An option as typed.
 #[derive(Clone, Copy)]
-struct Given<'a> {
+struct GivenOption<'a> {
     option: &'a str,
     text: &'a str,
     usage: &'a str,
@@ -54,8 +54,8 @@ const RATES_USAGE: &str =
 /// # Errors
 /// The text is invalid.
 pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
-    let given = Given { option, text, usage: DEPTHS_USAGE };
-    let (values, _) = given.values(|number| Some((plain(number)?, Unit::Depth)))?;
+    let given = GivenOption { option, text, usage: DEPTHS_USAGE };
+    let (values, _) = given.values(|number| Some((plain(number)?, RangeUnit::Depth)))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and 4096 at most")]
     Ok(Loads::Depths(values.into_iter().map(|value| value as u32).collect()))
 }
@@ -65,14 +65,14 @@ pub fn depths(option: &str, text: &str) -> Result<Loads, Error> {
 /// # Errors
 /// The text is neither, or mixes both.
 pub fn rates(text: &str) -> Result<Loads, Error> {
-    let given = Given { option: "--rate", text, usage: RATES_USAGE };
+    let given = GivenOption { option: "--rate", text, usage: RATES_USAGE };
     let (values, unit) = given.values(|number| match number.strip_suffix('%') {
-        Some(percent) => Some((plain(percent)?, Unit::Percent)),
-        None => Some((rate(number)?, Unit::Rate)),
+        Some(percent) => Some((plain(percent)?, RangeUnit::Percent)),
+        None => Some((rate(number)?, RangeUnit::Rate)),
     })?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and 10^8 at most")]
     Ok(match unit {
-        Unit::Percent => Loads::Percents(values),
+        RangeUnit::Percent => Loads::Percents(values),
         _ => Loads::Rates(values.into_iter().map(|value| value as u64).collect()),
     })
 }
@@ -99,13 +99,13 @@ fn tidy(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-impl Given<'_> {
+impl GivenOption<'_> {
     fn wrong(self, why: &str) -> Error {
         Error::usage(format!("{} {}: {why}", self.option, self.text), self.usage)
     }
 
     /// The loads, ascending, and their unit.
-    fn values(self, number: impl Fn(&str) -> Option<(f64, Unit)>) -> Result<(Vec<f64>, Unit), Error> {
+    fn values(self, number: impl Fn(&str) -> Option<(f64, RangeUnit)>) -> Result<(Vec<f64>, RangeUnit), Error> {
         let read = |text: &str| {
             let read = number(text).ok_or_else(|| self.wrong(&format!("'{text}' is not a number here")))?;
             self.check(read.0, read.1).map(|()| read)
@@ -126,8 +126,8 @@ impl Given<'_> {
     }
 
     /// Parses a list of one or several loads.
-    fn list(self, read: impl Fn(&str) -> Result<(f64, Unit), Error>) -> Result<(Vec<f64>, Unit), Error> {
-        let read: Vec<(f64, Unit)> = self.text.split(',').map(read).collect::<Result<_, _>>()?;
+    fn list(self, read: impl Fn(&str) -> Result<(f64, RangeUnit), Error>) -> Result<(Vec<f64>, RangeUnit), Error> {
+        let read: Vec<(f64, RangeUnit)> = self.text.split(',').map(read).collect::<Result<_, _>>()?;
         self.refuse_many(read.len() as f64)?;
         let unit = read[0].1;
         if read.iter().any(|(_, other)| *other != unit) {
@@ -141,12 +141,12 @@ impl Given<'_> {
         Ok((values, unit))
     }
 
-    fn check(self, value: f64, unit: Unit) -> Result<(), Error> {
+    fn check(self, value: f64, unit: RangeUnit) -> Result<(), Error> {
         let said = unit.print(value);
         if value <= 0.0 {
             return Err(self.wrong(&format!("{said} is no load")));
         }
-        if unit != Unit::Percent && value.fract() != 0.0 {
+        if unit != RangeUnit::Percent && value.fract() != 0.0 {
             return Err(self.wrong(&format!("{said} is not whole")));
         }
         if value > unit.greatest() {
@@ -164,14 +164,14 @@ impl Given<'_> {
     }
 
     /// The loads from `first` to `last`, both included.
-    fn range(self, first: f64, last: f64, step: Option<f64>, unit: Unit) -> Result<Vec<f64>, Error> {
+    fn range(self, first: f64, last: f64, step: Option<f64>, unit: RangeUnit) -> Result<Vec<f64>, Error> {
         if first > last {
             let turned = format!("{}..{}", unit.print(last), unit.print(first));
             let what = format!("{} {}: the range runs backwards", self.option, self.text);
             return Err(Error::usage(what, format!("write it as {turned}")));
         }
         let mut values = match step {
-            None if unit == Unit::Depth => std::iter::successors(Some(first), |value| Some(value * 2.0))
+            None if unit == RangeUnit::Depth => std::iter::successors(Some(first), |value| Some(value * 2.0))
                 .take_while(|value| *value < last)
                 .collect(),
             step => {
@@ -191,7 +191,7 @@ impl Given<'_> {
 }
 
 /// A round step that divides `span` into about [`STEPS`] parts.
-fn round_step(span: f64, unit: Unit) -> f64 {
+fn round_step(span: f64, unit: RangeUnit) -> f64 {
     let wanted = span / STEPS;
     if wanted <= 0.0 {
         return 1.0;
@@ -200,7 +200,7 @@ fn round_step(span: f64, unit: Unit) -> f64 {
     let round = [1.0, 2.0, 2.5, 5.0, 10.0].map(|digit| digit * decade);
     let off = |step: &f64| (step / wanted).ln().abs();
     let step = round.into_iter().min_by(|one, other| off(one).total_cmp(&off(other))).unwrap_or(wanted);
-    if unit == Unit::Percent { step } else { step.round().max(1.0) }
+    if unit == RangeUnit::Percent { step } else { step.round().max(1.0) }
 }
 
 /// Parses `read=70,write=30`; `log` instead of `write` for writes that complete when they are durable.

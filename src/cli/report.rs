@@ -16,8 +16,8 @@ pub(super) struct ReportArgs {
     /// The run's directory, or its journal
     run: PathBuf,
     /// Which report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -39,7 +39,7 @@ pub(super) struct ReportArgs {
 
 /// A form of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ReportFormat {
     /// For people
     Text,
     /// A line for every class of every point
@@ -69,11 +69,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Error> {
     }
     match (&args.emit_fio, args.format()) {
         (Some(point), _) => output::raw(&fio::job(&run, point, engine::info(&run.header.engine.name))?),
-        (None, Format::Text) => output::result(&args.text(&report::document(&run, &found()))),
-        (None, Format::Csv) => output::raw(&report::csv(&found())),
-        (None, Format::Json) => output::json(&data::json(&run, &found())),
-        (None, Format::Awr) => output::result(&awr(&run, &found())?),
-        (None, Format::Orion) => output::result(&orion::summary_again(&run)?),
+        (None, ReportFormat::Text) => output::result(&args.text(&report::document(&run, &found()))),
+        (None, ReportFormat::Csv) => output::raw(&report::csv(&found())),
+        (None, ReportFormat::Json) => output::json(&data::json(&run, &found())),
+        (None, ReportFormat::Awr) => output::result(&awr(&run, &found())?),
+        (None, ReportFormat::Orion) => output::result(&orion::summary_again(&run)?),
     }
     warn_if_cut(&run);
     Ok(0)
@@ -84,14 +84,17 @@ impl ReportArgs {
         text::render(document, if self.verbose { Extent::Full } else { Extent::Summary })
     }
 
-    fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
+    fn format(&self) -> ReportFormat {
+        if self.json { ReportFormat::Json } else { self.format }
     }
 
     /// Reports a soak. Its journal is read round by round, because it may cover weeks.
     fn of_soak(&self) -> Result<u8, Error> {
         let format = self.format();
-        if self.emit_fio.is_some() || self.orion_files.is_some() || matches!(format, Format::Orion | Format::Awr) {
+        if self.emit_fio.is_some()
+            || self.orion_files.is_some()
+            || matches!(format, ReportFormat::Orion | ReportFormat::Awr)
+        {
             return Err(Error::usage("this run is a soak", "there are --format text, csv and json, and --html"));
         }
         let (header, found, cut) = soak::read(&self.run)?;
@@ -99,8 +102,8 @@ impl ReportArgs {
             page::again(&report::soak::document(&header, &found), &self.run, file.as_deref())?;
         } else {
             match format {
-                Format::Csv => output::raw(&report::soak::csv(&found)),
-                Format::Json => output::json(&report::soak::json(&header, &found)),
+                ReportFormat::Csv => output::raw(&report::soak::csv(&found)),
+                ReportFormat::Json => output::json(&report::soak::json(&header, &found)),
                 _ => output::result(&self.text(&report::soak::document(&header, &found))),
             }
         }

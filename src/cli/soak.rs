@@ -42,7 +42,7 @@ pub(super) struct SoakArgs {
     #[command(flatten)]
     timetable: TimetableArgs,
     #[command(flatten)]
-    load: LoadArgs,
+    load: SoakLoadArgs,
     #[command(flatten)]
     work: WorkArgs,
 }
@@ -74,7 +74,7 @@ struct TimetableArgs {
 /// What a round does.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
-struct LoadArgs {
+struct SoakLoadArgs {
     /// Closed loop: number of outstanding I/Os, or of database sessions [default: 8, or those of the tables]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,

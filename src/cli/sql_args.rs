@@ -1,6 +1,6 @@
 //! The work of database sessions and their tables: from options, and from the files of SLOB's and pgio's users.
 
-use super::conf::{self, Conf, Dialect, HotSpot, Scale, Settings};
+use super::conf::{self, Conf, ConfDialect, HotSpotSetting, Settings, TableSize};
 use super::output::remark;
 use crate::files;
 use crate::model::{self, Bytes, Dbms, Error, MIB, Nanos, Ratio, Redo, SqlWork, Tables, Think};
@@ -95,8 +95,8 @@ impl WorkArgs {
         let (Some(path), Some(file)) = (&self.conf, self.file()?) else { return Ok(asked) };
         file.remarks.iter().for_each(|what| remark(&format!("{}: {what}\n", path.display())));
         let defaults = match file.dialect {
-            Dialect::Slob => conf::slob_defaults(),
-            Dialect::Pgio => conf::pgio_defaults(),
+            ConfDialect::Slob => conf::slob_defaults(),
+            ConfDialect::Pgio => conf::pgio_defaults(),
         };
         Ok(asked.or(file.settings).or(defaults))
     }
@@ -212,7 +212,7 @@ impl TablesArgs {
     /// Refuses requested sizes that differ from those of the existing tables. Sizes that only a file `stated` cause a
     /// remark.
     pub(super) fn refuse_others(&self, stated: &Settings, there: Tables) -> Result<(), Error> {
-        let blocks = |scale: Option<Scale>| scale.map(|scale| scale.blocks(there.block));
+        let blocks = |scale: Option<TableSize>| scale.map(|scale| scale.blocks(there.block));
         let asked = self.or(Settings::default())?;
         let sizes = |settings: &Settings| {
             [settings.schemas.map(u64::from), blocks(settings.scale), blocks(settings.scan_table)]
@@ -242,7 +242,7 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
         Dbms::Postgres => 8192,
         Dbms::Mysql => 16_384,
     };
-    let size = |scale: Option<Scale>, default: u64| scale.unwrap_or(Scale::Bytes(Bytes(default))).blocks(block);
+    let size = |scale: Option<TableSize>, default: u64| scale.unwrap_or(TableSize::Bytes(Bytes(default))).blocks(block);
     let tables = Tables {
         schemas: settings.schemas.unwrap_or(1),
         scale: size(settings.scale, 1024 * MIB),
@@ -261,22 +261,22 @@ pub(super) fn tables(settings: &Settings, dbms: Dbms) -> Result<Tables, Error> {
 }
 
 /// Parses `131072`, or `1GiB`.
-fn scale(option: &str, text: &str) -> Result<Scale, Error> {
+fn scale(option: &str, text: &str) -> Result<TableSize, Error> {
     if let Ok(blocks) = text.parse() {
-        return Ok(Scale::Blocks(blocks));
+        return Ok(TableSize::Blocks(blocks));
     }
     let wrong =
         |_| Error::usage(format!("{option} '{text}' is no size"), "give blocks such as 131072, or bytes such as 1GiB");
-    text.parse().map(Scale::Bytes).map_err(wrong)
+    text.parse().map(TableSize::Bytes).map_err(wrong)
 }
 
 /// Parses `16MiB+8MiB/3`.
-fn hot_spot(text: &str) -> Result<HotSpot, Error> {
+fn hot_spot(text: &str) -> Result<HotSpotSetting, Error> {
     let parts = || {
         let (place, every) = text.rsplit_once('/')?;
         let (offset, size) = place.split_once('+')?;
         let every = every.parse().ok().filter(|every| *every > 0)?;
-        Some(HotSpot { every, offset: offset.parse().ok()?, bytes: size.parse().ok()? })
+        Some(HotSpotSetting { every, offset: offset.parse().ok()?, bytes: size.parse().ok()? })
     };
     parts().ok_or_else(|| {
         Error::usage(
@@ -317,7 +317,7 @@ mod tests {
         let pause = think("100ms..500ms/10").unwrap();
         assert_eq!((pause.least, pause.most, pause.every), (Nanos::from_millis(100), Nanos::from_millis(500), 10));
         assert!(think("500ms..100ms/1").is_err() && think("1s").is_err());
-        assert_eq!(scale("--scale", "20000"), Ok(Scale::Blocks(20_000)));
+        assert_eq!(scale("--scale", "20000"), Ok(TableSize::Blocks(20_000)));
         assert!(scale("--scale", "many").unwrap_err().to_string().contains("--scale 'many'"));
     }
 
@@ -327,13 +327,13 @@ mod tests {
         assert!(work(&settings(10_000), TABLES).is_ok());
         assert!(work(&settings(10_001), TABLES).is_err());
         let spot = |offset: u64, bytes: u64| Settings {
-            hot_spot: Some(HotSpot { every: 3, offset: Bytes(offset * MIB), bytes: Bytes(bytes * MIB) }),
+            hot_spot: Some(HotSpotSetting { every: 3, offset: Bytes(offset * MIB), bytes: Bytes(bytes * MIB) }),
             ..Settings::default()
         };
         // Ten thousand blocks are 78 MiB.
         assert_eq!(work(&spot(16, 8), TABLES).unwrap().hot_spot.unwrap().rows, 1024);
         assert!(work(&spot(76, 8), TABLES).is_err());
-        let tiny = Settings { scale: Some(Scale::Blocks(10)), ..Settings::default() };
+        let tiny = Settings { scale: Some(TableSize::Blocks(10)), ..Settings::default() };
         assert!(tables(&tiny, Dbms::Postgres).unwrap_err().to_string().contains("--scale is 10 blocks"));
     }
 

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Targets as given, and the options about a scratch file.
-pub(super) struct Given<'a> {
+pub(super) struct GivenTargets<'a> {
     /// The targets as typed.
     pub(super) targets: &'a [OsString],
     /// The option that precedes a target on the command line, or nothing.
@@ -18,7 +18,7 @@ pub(super) struct Given<'a> {
     pub(super) keep: bool,
 }
 
-impl Given<'_> {
+impl GivenTargets<'_> {
     /// `sim:…` or `null:`, which must be the only target; `None` if neither was given.
     pub(super) fn model(&self) -> Result<Option<Target>, Error> {
         let mut models = self.targets.iter().filter_map(|target| Some((target, model_of(target)?)));

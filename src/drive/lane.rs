@@ -3,23 +3,23 @@
 use super::pacer::{Due, Pacer};
 use super::stage::{LiveClass, Stage};
 use crate::model::{Kind, Nanos, Op, Outcome, Slot, SqlWork, Stream, Until};
-use crate::record::{CoverageMap, Recorder, Seconds, Times};
+use crate::record::{CoverageMap, OperationTimes, Recorder, SharedWindows};
 use crate::workload::Ops;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// State that all workers of a stream share.
-pub(super) struct Shared<'a> {
+pub(super) struct LaneContext<'a> {
     pub(super) pacer: &'a Pacer,
     pub(super) coverage: &'a CoverageMap,
     pub(super) live: &'a LiveClass,
-    pub(super) seconds: &'a Arc<Seconds>,
+    pub(super) seconds: &'a Arc<SharedWindows>,
 }
 
 /// One worker's part of one stream.
 pub(super) struct Lane<'a> {
-    shared: Shared<'a>,
+    shared: LaneContext<'a>,
     ops: Ops,
     /// Prepared operations, one for each free slot, so that preparing them is never timed. Each has the moment when its
     /// slot became free: in a closed loop the operation is due since then.
@@ -38,7 +38,7 @@ pub(super) struct Lane<'a> {
 
 /// State of a slot: its outstanding operation, or its previous one.
 #[derive(Clone, Copy)]
-pub(super) struct Flight {
+pub(super) struct InFlight {
     pub(super) lane: u16,
     kind: Kind,
     position: u64,
@@ -50,7 +50,7 @@ pub(super) struct Flight {
 
 impl<'a> Lane<'a> {
     /// Creates a lane without slots. `share` is this worker's part of fixed work.
-    pub(super) fn new(shared: Shared<'a>, ops: Ops, stream: &Stream, share: Until) -> Self {
+    pub(super) fn new(shared: LaneContext<'a>, ops: Ops, stream: &Stream, share: Until) -> Self {
         let open = matches!(shared.pacer, Pacer::Open(_));
         let left = match share {
             Until::Ops(count) | Until::Work { ops: count, .. } => Some(count),
@@ -70,10 +70,10 @@ impl<'a> Lane<'a> {
     }
 
     /// Adds a slot to the lane.
-    pub(super) fn add_slot(&mut self, lane: u16, slot: Slot) -> Flight {
+    pub(super) fn add_slot(&mut self, lane: u16, slot: Slot) -> InFlight {
         self.free.push(slot);
         self.ready.push_back((self.ops.next_op(), Nanos(0)));
-        Flight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
+        InFlight { lane, kind: Kind::Read, position: 0, due: Nanos(0), start: Nanos(0), warm_up: false }
     }
 
     /// True if operations are due on a schedule (open loop).
@@ -88,7 +88,7 @@ impl<'a> Lane<'a> {
 
     /// Returns the slot and operation to start now, or the time before which there is nothing to start.
     #[inline]
-    pub(super) fn next(&mut self, table: &mut [Flight], now: Nanos, stage: &Stage) -> Result<(Slot, Op), Nanos> {
+    pub(super) fn next(&mut self, table: &mut [InFlight], now: Nanos, stage: &Stage) -> Result<(Slot, Op), Nanos> {
         if self.free.is_empty() || self.is_exhausted() {
             return Err(Nanos::MAX);
         }
@@ -104,8 +104,14 @@ impl<'a> Lane<'a> {
                 let due = if let Due::Since(due) = due { due } else { free_since.max(stage.origin()) };
                 self.recorder.issued(due, now.since(due.max(free_since)));
                 let flight = &mut table[usize::from(slot)];
-                *flight =
-                    Flight { kind: op.kind, position: op.position, due, start: now, warm_up: false, lane: flight.lane };
+                *flight = InFlight {
+                    kind: op.kind,
+                    position: op.position,
+                    due,
+                    start: now,
+                    warm_up: false,
+                    lane: flight.lane,
+                };
                 if let Some(left) = &mut self.left {
                     // Decided only here: an operation that is not subtracted from the remaining work must not be
                     // recorded as part of it.
@@ -119,11 +125,11 @@ impl<'a> Lane<'a> {
 
     /// Completes the operation in `slot`: records it and prepares the next one.
     #[inline]
-    pub(super) fn over(&mut self, slot: Slot, flight: &Flight, now: Nanos, outcome: Outcome) {
+    pub(super) fn over(&mut self, slot: Slot, flight: &InFlight, now: Nanos, outcome: Outcome) {
         if flight.warm_up {
             self.recorder.record_warm_up(outcome);
         } else {
-            let times = Times { due: flight.due, start: flight.start, done: now };
+            let times = OperationTimes { due: flight.due, start: flight.start, done: now };
             self.recorder.record(flight.kind, times, outcome);
         }
         if outcome == Outcome::Done {
@@ -146,7 +152,7 @@ impl<'a> Lane<'a> {
 
     /// Marks the blocks that an operation visited.
     #[inline]
-    fn touch(&self, flight: &Flight) {
+    fn touch(&self, flight: &InFlight) {
         match &self.sql {
             None => self.shared.coverage.touch(flight.position),
             // A scan visits another table.

@@ -32,7 +32,7 @@ struct ControlBlock {
 /// `struct io_event` of `linux/aio_abi.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-struct Event {
+struct IoEvent {
     data: u64,
     object: u64,
     result: i64,
@@ -109,7 +109,7 @@ impl Engine for Libaio {
             blocks: vec![ControlBlock::default(); lengths.len()],
             collected: Vec::with_capacity(lengths.len()),
             pointers: Vec::with_capacity(lengths.len()),
-            events: vec![Event::default(); lengths.len()],
+            events: vec![IoEvent::default(); lengths.len()],
             outstanding: 0,
         }))
     }
@@ -127,7 +127,7 @@ struct LibaioSession<'a> {
     collected: Vec<Slot>,
     /// Buffer for their addresses.
     pointers: Vec<*const ControlBlock>,
-    events: Vec<Event>,
+    events: Vec<IoEvent>,
     /// Operations submitted to the kernel and not completed.
     outstanding: usize,
 }

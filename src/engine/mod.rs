@@ -5,14 +5,13 @@
 
 pub mod blocking;
 mod buffers;
+mod file_engine;
 pub mod guard;
 pub mod layout;
 pub mod libaio;
 mod mounts;
 pub mod null;
 pub mod opened;
-#[cfg(test)]
-pub(crate) mod place;
 pub mod probe;
 pub mod psync;
 mod registry;
@@ -20,13 +19,16 @@ pub mod scratch;
 pub mod signature;
 pub mod sim;
 pub mod sql;
+#[cfg(test)]
+pub(crate) mod temp_dir;
 pub mod uring;
 pub mod volume;
 
-pub use registry::{AUTO, ENGINES, FileEngine, Open, choose, info, names};
+pub use file_engine::{FileEngine, Open};
+pub use registry::{AUTO, ENGINES, choose, info, names};
 
 use crate::clock::Clock;
-use crate::model::{Completion, Error, Fault, Nanos, Op, Slot};
+use crate::model::{Completion, Error, Fault, Nanos, Op, ServerSample, Slot};
 
 /// One ring, one file handle, one connection: a session with outstanding operations.
 ///
@@ -66,7 +68,7 @@ pub trait Engine: Sync {
     fn usable(&self) -> u64;
 
     /// Observer of a target with its own counters, independent of the sessions.
-    fn witness(&self) -> Option<&dyn sql::Witness> {
+    fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
         None
     }
 
@@ -75,4 +77,22 @@ pub trait Engine: Sync {
     /// # Errors
     /// The system refuses a resource of the session.
     fn open(&self, lengths: &[u32]) -> Result<Box<dyn Session + '_>, Error>;
+}
+
+/// Observes a server during a measurement, outside its sessions: its counters, and the waits of the sessions.
+pub trait ServerMonitor: Sync {
+    /// Begins a point: discards the waits seen before.
+    fn begin(&self);
+
+    /// Samples the current waits of the sessions. Takes about a millisecond.
+    fn look(&self);
+
+    /// The server's counters; `None` if it does not answer.
+    fn counters(&self) -> Option<ServerSample>;
+
+    /// Waits until the counters include all work of sessions that are now closed, a few seconds at most.
+    fn flush(&self);
+
+    /// The first process of each server, if all servers run on this machine.
+    fn processes(&self) -> Vec<u32>;
 }

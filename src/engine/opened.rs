@@ -214,11 +214,11 @@ fn device_bytes(file: &File) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
 
     #[test]
     fn what_cannot_be_a_target_is_refused_by_name() {
-        let place = Place::new("opened-refused");
+        let place = TempDir::new("opened-refused");
         let pipe = place.0.join("pipe");
         let owner_only = Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, owner_only, 0).unwrap();
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn two_names_of_one_file_are_one_target() {
-        let place = Place::new("opened-names");
+        let place = TempDir::new("opened-names");
         let (one, two, other) = (place.0.join("one"), place.0.join("two"), place.0.join("other"));
         File::create(&one).unwrap();
         File::create(&other).unwrap();
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_file_is_followed_and_its_path_is_not() {
-        let place = Place::new("opened-followed");
+        let place = TempDir::new("opened-followed");
         let path = place.file("file", 5, 5);
         let opened = Opened::open(&path).unwrap();
         std::fs::rename(&path, place.0.join("moved")).unwrap();

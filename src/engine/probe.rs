@@ -190,7 +190,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
     use proptest::prelude::*;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_file_is_told_with_its_size_and_what_was_written_of_it() {
-        let place = Place::new("probe-file");
+        let place = TempDir::new("probe-file");
         let path = place.0.join("file");
         File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();
         let member = probe(&path);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn holes_are_counted_however_many_extents_there_are() {
-        let place = Place::new("probe-sparse");
+        let place = TempDir::new("probe-sparse");
         let path = place.0.join("sparse");
         let file = File::create(&path).unwrap();
         // More extents than fit in one call: 1200 blocks of 4 KiB, a hole of 60 KiB after each.
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn blocks_set_aside_and_never_written_are_counted_apart() {
-        let place = Place::new("probe-unwritten");
+        let place = TempDir::new("probe-unwritten");
         let path = place.0.join("unwritten");
         let file = File::create(&path).unwrap();
         if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 1 << 20).is_err() {

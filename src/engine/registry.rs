@@ -1,22 +1,11 @@
 //! The engines for files and devices in one table, and the choice of one for a volume.
 
 use super::Engine;
+use super::file_engine::FileEngine;
 use super::volume::Volume;
 use super::{libaio, psync, uring};
 use crate::clock::Clock;
 use crate::model::{EngineInfo, Error, Finding, FindingName};
-
-/// An engine for files and devices.
-#[derive(Debug)]
-pub struct FileEngine {
-    /// What the rest of the program knows about it.
-    pub info: EngineInfo,
-    /// Opens it on a volume.
-    pub open: Open,
-}
-
-/// Opens an engine on a volume. The lengths have the maximum number of slots that a session will need.
-pub type Open = fn(Clock, Volume, &[u32]) -> Result<Box<dyn Engine>, Error>;
 
 /// All engines for files and devices, in the order of the help. The first is the default.
 pub static ENGINES: &[FileEngine] = &[uring::ENGINE, libaio::ENGINE, psync::ENGINE];

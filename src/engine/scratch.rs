@@ -280,14 +280,14 @@ fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
     use crate::engine::probe::probe;
+    use crate::engine::temp_dir::TempDir;
 
     const SMALL: Option<Bytes> = Some(Bytes(BYTES_MIN));
 
     #[test]
     fn a_scratch_file_is_full_and_leaves_no_name() {
-        let place = Place::new("scratch-full");
+        let place = TempDir::new("scratch-full");
         let mut told = Vec::new();
         let mut progress = |done: Bytes, all: Bytes| {
             told.push(done);
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_kept_file_has_its_name_and_stays() {
-        let place = Place::new("scratch-kept");
+        let place = TempDir::new("scratch-kept");
         let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
         let path = PathBuf::from(scratch.display_name());
         drop(scratch);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_stopped_filling_leaves_nothing() {
-        let place = Place::new("scratch-stopped");
+        let place = TempDir::new("scratch-stopped");
         for keep in [false, true] {
             let error = Scratch::make(&place.0, SMALL, keep, &mut |_, _| false).unwrap_err();
             assert!(error.to_string().contains("stopped"), "{error}");
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_take_it_is_refused_by_name() {
-        let place = Place::new("scratch-refused");
+        let place = TempDir::new("scratch-refused");
         let file = place.0.join("file");
         File::create(&file).unwrap();
         for path in [place.0.join("absent"), file, "/proc".into()] {

@@ -13,7 +13,7 @@ pub const REACH: u64 = MIB + 64 * KIB;
 /// [`REACH`] long, or as long as the target.
 #[must_use]
 pub fn signature(head: &[u8], tail: &[u8], size: u64) -> Option<&'static str> {
-    let ends = Ends { head, tail, tail_start: size.saturating_sub(tail.len() as u64), size };
+    let ends = TargetEnds { head, tail, tail_start: size.saturating_sub(tail.len() as u64), size };
     let fixed = MAGIC.iter().find(|(offset, magic, _)| ends.has(*offset, magic)).map(|(_, _, name)| *name);
     fixed
         .or_else(|| SHAPES.iter().find_map(|shape| shape(&ends)))
@@ -116,7 +116,7 @@ const MAGIC: &[(u64, &[u8], &str)] = &[
 ];
 
 /// Formats identified by several fields that must agree.
-const SHAPES: &[fn(&Ends) -> Option<&'static str>] = &[
+const SHAPES: &[fn(&TargetEnds) -> Option<&'static str>] = &[
     ext,
     other_filesystem,
     ufs,
@@ -135,14 +135,14 @@ const SHAPES: &[fn(&Ends) -> Option<&'static str>] = &[
 ];
 
 /// Both ends of a target, addressed from its start.
-struct Ends<'a> {
+struct TargetEnds<'a> {
     head: &'a [u8],
     tail: &'a [u8],
     tail_start: u64,
     size: u64,
 }
 
-impl Ends<'_> {
+impl TargetEnds<'_> {
     fn at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         let within = |bytes: &'_ [u8], offset: u64| {
             let start = usize::try_from(offset).ok()?;
@@ -192,7 +192,7 @@ fn is_block_size(value: u32, least: u32, most: u32) -> bool {
 }
 
 /// The magic number has only two bytes, so revision, state, block size and error behaviour must be valid too.
-fn ext(ends: &Ends) -> Option<&'static str> {
+fn ext(ends: &TargetEnds) -> Option<&'static str> {
     const BLOCK: u64 = 1024;
     let sane = ends.le16(BLOCK + 56)? == 0xef53
         && ends.le16(BLOCK + 58)? <= 7
@@ -212,7 +212,7 @@ fn ext(ends: &Ends) -> Option<&'static str> {
     }
 }
 
-fn other_filesystem(ends: &Ends) -> Option<&'static str> {
+fn other_filesystem(ends: &TargetEnds) -> Option<&'static str> {
     let block_size = |value: Option<u32>, most: u32| value.is_some_and(|value| is_block_size(value, 512, most));
     if ends.has(0, b"XFSB") && block_size(ends.be32(4), 65536) && block_size(ends.be16(102).map(u32::from), 32768) {
         Some("an XFS filesystem")
@@ -240,18 +240,18 @@ fn other_filesystem(ends: &Ends) -> Option<&'static str> {
 }
 
 /// Magic number and version, in the byte order of the machine that wrote it.
-fn is_vxfs(ends: &Ends, at: u64, big: bool) -> bool {
+fn is_vxfs(ends: &TargetEnds, at: u64, big: bool) -> bool {
     let field = |offset| if big { ends.be32(at + offset) } else { ends.le32(at + offset) };
     field(0) == Some(0xa501_fcf5) && field(4).is_some_and(|version| (1..=32).contains(&version))
 }
 
 /// UFS1 and UFS2: the superblock is at one of four offsets, with its magic number at its end, and valid block and
 /// fragment sizes.
-fn ufs(ends: &Ends) -> Option<&'static str> {
+fn ufs(ends: &TargetEnds) -> Option<&'static str> {
     // BSD first, then the variants of Solaris, HP-UX and others.
     const MAGICS: [u32; 6] = [0x0001_1954, 0x1954_0119, 0x0009_5014, 0x0019_5612, 0x0523_1994, 0x0061_2195];
     let found = [0, 8 * KIB, 64 * KIB, 256 * KIB].into_iter().any(|at| {
-        [Ends::le32, Ends::be32].into_iter().any(|read| {
+        [TargetEnds::le32, TargetEnds::be32].into_iter().any(|read| {
             let is_size = |offset, least| read(ends, at + offset).is_some_and(|size| is_block_size(size, least, 65536));
             read(ends, at + 1372).is_some_and(|magic| MAGICS.contains(&magic)) && is_size(48, 4096) && is_size(52, 512)
         })
@@ -260,13 +260,13 @@ fn ufs(ends: &Ends) -> Option<&'static str> {
 }
 
 /// Changes since a snapshot (device mapper): magic number, valid flag, version 1, sectors per chunk.
-fn snapshot(ends: &Ends) -> Option<&'static str> {
+fn snapshot(ends: &TargetEnds) -> Option<&'static str> {
     let is_header = ends.has(0, b"SnAp") && ends.le32(4)? <= 1 && ends.le32(8)? == 1;
     (is_header && is_block_size(ends.le32(12)?, 1, 1 << 20)).then_some("a snapshot's changes (device mapper)")
 }
 
 /// BSD's label, which contains its magic number twice, and Sun's, whose 16-bit words have an XOR of zero.
-fn older_partition_table(ends: &Ends) -> Option<&'static str> {
+fn older_partition_table(ends: &TargetEnds) -> Option<&'static str> {
     let magic = 0x8256_4557_u32.to_le_bytes();
     if [0, 64, 128, 512].into_iter().any(|at| ends.has(at, &magic) && ends.has(at + 132, &magic)) {
         return Some(BSD);
@@ -278,7 +278,7 @@ fn older_partition_table(ends: &Ends) -> Option<&'static str> {
 }
 
 /// A ring of 128 uberblocks, 1 KiB apart, in the second half of each of four labels: two at the start, two at the end.
-fn zfs(ends: &Ends) -> Option<&'static str> {
+fn zfs(ends: &TargetEnds) -> Option<&'static str> {
     const LABEL: u64 = 256 * KIB;
     let end = ends.size / LABEL * LABEL;
     let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
@@ -293,7 +293,7 @@ fn zfs(ends: &Ends) -> Option<&'static str> {
 }
 
 /// Superblocks of Linux software RAID are at the start, 4 KiB from it, or near the end, depending on their version.
-fn raid(ends: &Ends) -> Option<&'static str> {
+fn raid(ends: &TargetEnds) -> Option<&'static str> {
     const NAME: &str = "a member of a RAID array (md)";
     const MAGIC: u32 = 0xa92b_4efc;
     let version_1 = [Some(0), Some(4 * KIB), (ends.size / 512).checked_sub(16).map(|sector| sector / 8 * 8 * 512)];
@@ -306,7 +306,7 @@ fn raid(ends: &Ends) -> Option<&'static str> {
     (big || little).then_some(NAME)
 }
 
-fn at_the_end(ends: &Ends) -> Option<&'static str> {
+fn at_the_end(ends: &TargetEnds) -> Option<&'static str> {
     if ends.ends_with(512, b"EFI PART") || ends.ends_with(4096, b"EFI PART") {
         Some("the backup of a partition table (GPT)")
     } else if ends.ends_with(1024, b"Intel Raid ISM Cfg Sig. ") {
@@ -327,14 +327,14 @@ fn at_the_end(ends: &Ends) -> Option<&'static str> {
 }
 
 /// The header in the last sector: magic number, checksum, 24 bytes of a name, a revision such as `02.00.00`.
-fn is_ddf(ends: &Ends) -> bool {
+fn is_ddf(ends: &TargetEnds) -> bool {
     let Some(at) = (ends.size / 512 * 512).checked_sub(512) else { return false };
     let is_magic = ends.has(at, b"\xde\x11\xde\x11") || ends.has(at, b"\x11\xde\x11\xde");
     is_magic && ends.has(at + 34, b".") && ends.has(at + 37, b".")
 }
 
 /// DRBD stores its metadata in the last 4 KiB: the size of the device in sectors, identifiers, flags, a magic number.
-fn drbd(ends: &Ends) -> Option<&'static str> {
+fn drbd(ends: &TargetEnds) -> Option<&'static str> {
     let at = (ends.size / (4 * KIB) * (4 * KIB)).checked_sub(4 * KIB)?;
     let magic = matches!(ends.be32(at + 60)?, 0x8374_026b..=0x8374_026d);
     let plausible = ends.be16(at)? == 0 && ends.be32(at + 4)? > 0;
@@ -342,7 +342,7 @@ fn drbd(ends: &Ends) -> Option<&'static str> {
 }
 
 /// The header block of every Oracle database file: block size at 20, the bytes `}|{z` at 28.
-fn oracle(ends: &Ends) -> Option<&'static str> {
+fn oracle(ends: &TargetEnds) -> Option<&'static str> {
     let (size, magic) = (ends.array::<4>(20)?, ends.array::<4>(28)?);
     let block = match &magic {
         b"}|{z" => u32::from_le_bytes(size),
@@ -357,21 +357,21 @@ fn oracle(ends: &Ends) -> Option<&'static str> {
 }
 
 /// Page 0 of a tablespace: number 0, type 8 (space header), and the space ID twice.
-fn innodb(ends: &Ends) -> Option<&'static str> {
+fn innodb(ends: &TargetEnds) -> Option<&'static str> {
     let header = ends.be32(4)? == 0 && ends.be16(24)? == 8;
     let space = ends.be32(34)? == ends.be32(38)? && ends.be32(42)? == 0 && ends.be32(46)? > 0;
     (header && space).then_some(INNODB)
 }
 
 /// `pg_control`: a version such as 1300, a catalogue version such as 202209061, a state from 0 to 6.
-fn postgres_control(ends: &Ends) -> Option<&'static str> {
+fn postgres_control(ends: &TargetEnds) -> Option<&'static str> {
     let version = (800..=3000).contains(&ends.le32(8)?);
     let catalogue = (200_000_000..=210_000_000).contains(&ends.le32(12)?);
     (version && catalogue && ends.le32(16)? <= 6).then_some("a PostgreSQL control file")
 }
 
 /// The first page of a WAL segment: magic 0xd0.. or 0xd1.., a long header with the sizes of segment and page.
-fn postgres_log(ends: &Ends) -> Option<&'static str> {
+fn postgres_log(ends: &TargetEnds) -> Option<&'static str> {
     let magic = matches!(ends.le16(0)? >> 8, 0xd0 | 0xd1) && ends.le16(2)? & !0xd == 2;
     let sizes = is_block_size(ends.le32(32)?, 1 << 20, 1 << 30) && is_block_size(ends.le32(36)?, 1024, 65536);
     (magic && sizes).then_some("a PostgreSQL log segment")
@@ -379,11 +379,11 @@ fn postgres_log(ends: &Ends) -> Option<&'static str> {
 
 /// A page of a table or index. It has no magic number: size and version, flags, and the order of its three pointers
 /// must agree, which random bytes do once in 2·10^12. The first page may be new and all zeros, so several are tried.
-fn postgres_page(ends: &Ends) -> Option<&'static str> {
+fn postgres_page(ends: &TargetEnds) -> Option<&'static str> {
     (0..16).any(|page| is_postgres_page(ends, page * 8 * KIB).unwrap_or(false)).then_some(POSTGRES)
 }
 
-fn is_postgres_page(ends: &Ends, at: u64) -> Option<bool> {
+fn is_postgres_page(ends: &TargetEnds, at: u64) -> Option<bool> {
     const HEADER: u16 = 24;
     // Indexes use 8 to 16 bytes at the end of a page, tables none.
     const SPECIAL_MAX: u16 = 64;
@@ -401,7 +401,7 @@ fn is_postgres_page(ends: &Ends, at: u64) -> Option<bool> {
     )
 }
 
-fn other_database(ends: &Ends) -> Option<&'static str> {
+fn other_database(ends: &TargetEnds) -> Option<&'static str> {
     // Page 0 of file 1 or later: header version 1, type 15 (file header), page number 0 at 32.
     let sql_server =
         ends.has(0, b"\x01\x0f\0\0") && ends.le32(32) == Some(0) && matches!(ends.le16(36), Some(1..=32767));
@@ -419,13 +419,13 @@ fn other_database(ends: &Ends) -> Option<&'static str> {
 }
 
 /// A Lucene header: magic number, then the length of a name and the name, of letters and digits.
-fn is_lucene(ends: &Ends) -> Option<bool> {
+fn is_lucene(ends: &TargetEnds) -> Option<bool> {
     let [length] = ends.array(4)?;
     let name = ends.at(5, length.into())?;
     Some(ends.be32(0)? == 0x3fd7_6c17 && name.len() >= 4 && name.iter().all(u8::is_ascii_alphanumeric))
 }
 
-fn disk_image(ends: &Ends) -> Option<&'static str> {
+fn disk_image(ends: &TargetEnds) -> Option<&'static str> {
     let small = |version: Option<u32>| version.is_some_and(|version| (1..=4).contains(&version));
     if ends.has(0, b"QFI\xfb") && small(ends.be32(4)) {
         Some("a disk image (qcow)")
@@ -437,7 +437,7 @@ fn disk_image(ends: &Ends) -> Option<&'static str> {
 }
 
 /// A master boot record: its signature of two bytes, and four entries, each empty or plausible, at least one not empty.
-fn partition_table(ends: &Ends) -> Option<&'static str> {
+fn partition_table(ends: &TargetEnds) -> Option<&'static str> {
     if !ends.has(510, b"\x55\xaa") {
         return None;
     }

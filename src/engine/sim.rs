@@ -23,12 +23,12 @@ pub struct Sim {
     spec: SimSpec,
     seed: u64,
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<SimState>,
 }
 
 /// State of a device that outlives a session.
 #[derive(Debug, Default)]
-struct State {
+struct SimState {
     bucket: Bucket,
     cached: Recent,
 }
@@ -56,14 +56,14 @@ impl Bucket {
 }
 
 /// A block: its position and its length.
-type Block = (u64, u32);
+type BlockSpan = (u64, u32);
 
 /// LRU cache: the most recently touched blocks, up to the capacity. Evicts exactly the least recently touched block.
 #[derive(Debug, Default)]
 struct Recent {
     /// Last touch of each block, counted in touches.
-    touched: HashMap<Block, u64>,
-    by_age: BTreeMap<u64, Block>,
+    touched: HashMap<BlockSpan, u64>,
+    by_age: BTreeMap<u64, BlockSpan>,
     bytes: u64,
     touches: u64,
 }
@@ -134,7 +134,7 @@ impl Engine for Sim {
 struct SimSession<'a> {
     spec: &'a SimSpec,
     clock: &'a Clock,
-    state: &'a Mutex<State>,
+    state: &'a Mutex<SimState>,
     rng: Rng,
     /// When each server will be free; the earliest on top.
     free_at: BinaryHeap<Reverse<Nanos>>,

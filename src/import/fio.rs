@@ -3,10 +3,10 @@
 //! Entries of one job that ran as several processes are one load: their rates are added, their means weighted, their
 //! bins merged. Quantiles cannot be combined: without bins they are then unknown.
 
-use super::{Source, damaged, refuse_empty};
+use super::source::{Source, damaged, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::histogram::{BUCKETS, bucket_of};
-use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad, is_countable};
+use crate::record::imported::{Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad, is_countable};
 use crate::record::{Histogram, Imported};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let jobs = ["jobs", "client_stats"].iter().find_map(|key| whole.get(*key)?.as_array());
     let jobs = jobs.ok_or_else(|| wrong("there are no \"jobs\" in it"))?;
     let global = whole.get("global options").and_then(Value::as_object).cloned().unwrap_or_default();
-    let entries: Vec<Entry> = jobs.iter().filter_map(|job| Entry::of(job, &global)).collect();
+    let entries: Vec<FioJob> = jobs.iter().filter_map(|job| FioJob::of(job, &global)).collect();
     let mut notes = Vec::new();
     if snapshots > 1 {
         notes.push(format!("fio wrote {snapshots} reports (--status-interval): the last one counts"));
@@ -99,14 +99,14 @@ fn document(source: Source) -> Result<(Value, usize), Error> {
 }
 
 /// One entry of `jobs`.
-struct Entry<'a> {
+struct FioJob<'a> {
     name: String,
     group: i64,
     options: BTreeMap<String, String>,
     job: &'a Map<String, Value>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FioJob<'a> {
     fn of(job: &'a Value, global: &Map<String, Value>) -> Option<Self> {
         let job = job.as_object()?;
         let name = job.get("jobname").and_then(Value::as_str).unwrap_or("job").to_string();
@@ -149,16 +149,16 @@ fn quantity(text: &str) -> Option<u64> {
 }
 
 /// The loads: entries of one job in one group are one load.
-fn points(entries: &[Entry], notes: &mut Vec<String>) -> Vec<LoadPoint> {
-    let mut loads: Vec<Vec<&Entry>> = Vec::new();
+fn points(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
+    let mut loads: Vec<Vec<&FioJob>> = Vec::new();
     for entry in entries {
-        let same = |load: &&mut Vec<&Entry>| load[0].name == entry.name && load[0].group == entry.group;
+        let same = |load: &&mut Vec<&FioJob>| load[0].name == entry.name && load[0].group == entry.group;
         match loads.iter_mut().find(same) {
             Some(load) => load.push(entry),
             None => loads.push(vec![entry]),
         }
     }
-    let beside = |load: &[&Entry]| {
+    let beside = |load: &[&FioJob]| {
         let others = loads.iter().filter(|other| other[0].group == load[0].group && other[0].name != load[0].name);
         others.map(|other| other[0].name.clone()).collect::<Vec<_>>()
     };
@@ -183,11 +183,11 @@ fn points(entries: &[Entry], notes: &mut Vec<String>) -> Vec<LoadPoint> {
     points
 }
 
-fn point(load: &[&Entry], beside: Vec<String>) -> LoadPoint {
+fn point(load: &[&FioJob], beside: Vec<String>) -> LoadPoint {
     let first = load[0];
     let rw = first.option(&["rw", "readwrite"]).unwrap_or("read");
     let flows: Vec<Flow> = kinds(load).into_iter().map(|kind| flow(load, kind, first)).collect();
-    let runtime = |entry: &&Entry| {
+    let runtime = |entry: &&FioJob| {
         let of = |kind: &str| entry.job.get(kind)?.get("runtime")?.as_f64();
         ["read", "write", "trim", "mixed"].iter().filter_map(|kind| of(kind)).reduce(f64::max)
     };
@@ -205,21 +205,21 @@ fn point(load: &[&Entry], beside: Vec<String>) -> LoadPoint {
 }
 
 /// When the entry began, if fio reports it (3.36 and later).
-fn began(entry: &Entry) -> Option<Moment> {
+fn began(entry: &FioJob) -> Option<Moment> {
     let milliseconds = entry.job.get("job_start")?.as_i64()?;
     let first: Moment = "1970-01-01T00:00:00Z".parse().ok()?;
     // A later time, beyond this millennium, is not valid.
     (0..32_503_680_000_000).contains(&milliseconds).then(|| first.plus_seconds(milliseconds / 1000))
 }
 
-fn told_load(entry: &Entry) -> ToldLoad {
+fn told_load(entry: &FioJob) -> ReportedLoad {
     let jobs = entry.count(&["numjobs"]);
     let depth = entry.count(&["iodepth"]).saturating_mul(jobs);
     if let Some(pause) = entry.option(&["thinktime"]).filter(|text| *text != "0") {
-        return ToldLoad::Other(format!("with pauses (thinktime={pause})"));
+        return ReportedLoad::Other(format!("with pauses (thinktime={pause})"));
     }
     if let Some(rate) = entry.option(&["rate"]) {
-        return ToldLoad::Other(format!("of a limited bandwidth (rate={rate})"));
+        return ReportedLoad::Other(format!("of a limited bandwidth (rate={rate})"));
     }
     match entry.option(&["rate_iops"]) {
         Some(text) => {
@@ -231,14 +231,14 @@ fn told_load(entry: &Entry) -> ToldLoad {
             } else {
                 parts.iter().fold(0u64, |a, b| a.saturating_add(*b))
             };
-            ToldLoad::Open { rate: each.saturating_mul(jobs.into()), in_flight: depth }
+            ReportedLoad::Open { rate: each.saturating_mul(jobs.into()), in_flight: depth }
         }
-        None => ToldLoad::Closed { depth },
+        None => ReportedLoad::Closed { depth },
     }
 }
 
 /// `uniform`, `sequential`, or fio's own name of the distribution.
-fn pattern(rw: &str, entry: &Entry) -> String {
+fn pattern(rw: &str, entry: &FioJob) -> String {
     if !rw.starts_with("rand") {
         return "sequential".into();
     }
@@ -249,7 +249,7 @@ fn pattern(rw: &str, entry: &Entry) -> String {
 }
 
 /// Percentage of writes; `None` for loads that also trim.
-fn writes(rw: &str, entry: &Entry) -> Option<f64> {
+fn writes(rw: &str, entry: &FioJob) -> Option<f64> {
     let rw = rw.split(':').next().unwrap_or(rw);
     match rw {
         "read" | "randread" => Some(0.0),
@@ -264,17 +264,17 @@ fn writes(rw: &str, entry: &Entry) -> Option<f64> {
 }
 
 /// The kinds with operations. The combined figures of reads and writes are not counted again.
-fn kinds(load: &[&Entry]) -> Vec<&'static str> {
+fn kinds(load: &[&FioJob]) -> Vec<&'static str> {
     let did = |kind: &&str| load.iter().any(|entry| total_ios(entry, kind) > 0);
     let single: Vec<&str> = ["read", "write", "trim"].into_iter().filter(did).collect();
     if single.is_empty() { ["mixed"].into_iter().filter(did).collect() } else { single }
 }
 
-fn total_ios(entry: &Entry, kind: &str) -> u64 {
+fn total_ios(entry: &FioJob, kind: &str) -> u64 {
     entry.job.get(kind).and_then(|of| of.get("total_ios")).and_then(Value::as_u64).unwrap_or(0)
 }
 
-fn flow(load: &[&Entry], kind: &str, first: &Entry) -> Flow {
+fn flow(load: &[&FioJob], kind: &str, first: &FioJob) -> Flow {
     let of: Vec<&Map<String, Value>> = load.iter().filter_map(|entry| entry.job.get(kind)?.as_object()).collect();
     let sum = |key: &str| of.iter().map(|one| one.get(key)?.as_f64()).sum::<Option<f64>>();
     let whole = |key: &str| of.iter().try_fold(0u64, |sum, one| sum.checked_add(one.get(key)?.as_u64()?));
@@ -302,24 +302,24 @@ fn flow(load: &[&Entry], kind: &str, first: &Entry) -> Flow {
 }
 
 /// The latencies of all entries combined; `None` if none were measured.
-fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<ToldLatency> {
+fn latency(of: &[&Map<String, Value>], name: &str, key: &str) -> Option<ReportedLatency> {
     let one = |entry: &&Map<String, Value>| {
         // The name contains the unit.
         let units = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6)];
         let (told, scale) =
             units.iter().find_map(|(unit, scale)| Some((entry.get(&format!("{key}{unit}"))?.as_object()?, *scale)))?;
-        single(told, scale).map(|latency| ToldLatency { of: name.into(), ..latency })
+        single(told, scale).map(|latency| ReportedLatency { of: name.into(), ..latency })
     };
-    let all: Vec<ToldLatency> = of.iter().filter_map(one).collect();
+    let all: Vec<ReportedLatency> = of.iter().filter_map(one).collect();
     match all.len() {
         0 => None,
         1 => all.into_iter().next(),
-        _ => Some(ToldLatency::together(name, &all)),
+        _ => Some(ReportedLatency::together(name, &all)),
     }
 }
 
 /// The latencies of one entry.
-fn single(told: &Map<String, Value>, scale: f64) -> Option<ToldLatency> {
+fn single(told: &Map<String, Value>, scale: f64) -> Option<ReportedLatency> {
     let figure = |key: &str| told.get(key).and_then(Value::as_f64).map(|value| value * scale).filter(|v| v.is_finite());
     let count = told.get("N").and_then(Value::as_u64);
     let (mean, max) = (figure("mean"), figure("max"));
@@ -344,7 +344,7 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ToldLatency> {
         *counted = counted.saturating_add(count);
     }
     let histogram = Histogram::try_from(bins.into_iter().collect::<Vec<_>>()).ok().filter(is_countable);
-    Some(ToldLatency {
+    Some(ReportedLatency {
         of: String::new(),
         count,
         mean,
@@ -357,7 +357,7 @@ fn single(told: &Map<String, Value>, scale: f64) -> Option<ToldLatency> {
 }
 
 /// fio's facts about the run, and the options of each job.
-fn told(whole: &Value, entries: &[Entry]) -> Vec<(String, String)> {
+fn told(whole: &Value, entries: &[FioJob]) -> Vec<(String, String)> {
     let mut told = Vec::new();
     if let Some(time) = whole.get("time").and_then(Value::as_str) {
         told.push(("written".to_string(), time.trim().to_string()));
@@ -402,7 +402,7 @@ mod tests {
         let (found, points) = loads(include_str!("../../tests/imports/fio_depth8_plus.json"));
         assert_eq!(found.version.as_deref(), Some("3.33"));
         let [point] = &points[..] else { panic!("{points:?}") };
-        assert_eq!(point.load, ToldLoad::Closed { depth: 8 });
+        assert_eq!(point.load, ReportedLoad::Closed { depth: 8 });
         let flow = &point.flows[0];
         assert_eq!((flow.class.as_str(), flow.kind.as_str(), flow.io_bytes), ("small", "read", Some(8192)));
         let timed = flow.latency("completion").unwrap();
@@ -418,7 +418,7 @@ mod tests {
     fn processes_told_one_by_one_are_one_load() {
         let (found, points) = loads(include_str!("../../tests/imports/fio_each.json"));
         let [point] = &points[..] else { panic!("{points:?}") };
-        assert_eq!(point.load, ToldLoad::Closed { depth: 3 });
+        assert_eq!(point.load, ReportedLoad::Closed { depth: 3 });
         let flow = &point.flows[0];
         let expected = 13_426.286_857 + 13_429.785_107 + 13_431.568_432;
         assert!(close(flow.iops.unwrap(), expected, 1e-12), "{:?}", flow.iops);

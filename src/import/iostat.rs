@@ -4,11 +4,11 @@
 //! already left it out (`-y`). A file may contain several runs, each after its own first line.
 
 use super::samples::{Remarks, impossible, put_in_order};
+use super::source::{Source, damaged, number, refuse_empty};
 use super::time::{Order, manner, moment};
-use super::{Source, damaged, number, refuse_empty};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
-use crate::record::imported::{Counted, Figures, Series};
+use crate::record::imported::{Counted, Figures, ImportedSeries};
 use serde_json::Value;
 
 /// The columns to keep, in the names of all versions, each with its unit. Sizes of requests follow from rates, and
@@ -38,7 +38,7 @@ const CPU: &[&str] = &["user", "system", "iowait", "steal", "idle"];
 
 /// One report.
 #[derive(Debug, Default)]
-struct Report {
+struct IostatReport {
     line: usize,
     time: String,
     /// True for the first report of an iostat run: the length of its interval is unknown.
@@ -51,11 +51,11 @@ struct Report {
 
 /// Contents of a file.
 #[derive(Debug, Default)]
-struct Found {
+struct IostatContents {
     host: Vec<(String, String)>,
     /// The date in a run's first line, for reports that have only a time of day.
     date: String,
-    reports: Vec<Report>,
+    reports: Vec<IostatReport>,
 }
 
 /// True if iostat wrote `text`.
@@ -128,7 +128,7 @@ fn with_date(time: &str, date: &str) -> String {
     if has_date || time.is_empty() { time.to_string() } else { format!("{date} {time}") }
 }
 
-fn idle_devices(reports: &[Report]) -> usize {
+fn idle_devices(reports: &[IostatReport]) -> usize {
     let mut names: Vec<(&str, bool)> = Vec::new();
     let reports = reports.iter().filter(|report| !report.is_since_boot);
     for (device, _, value) in reports.flat_map(|report| &report.figures) {
@@ -141,8 +141,8 @@ fn idle_devices(reports: &[Report]) -> usize {
 }
 
 /// One series per device and column with a value other than zero.
-fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<Series> {
-    let mut series: Vec<Series> = Vec::new();
+fn series(reports: &[IostatReport], moments: &[Moment], remarks: &mut Remarks) -> Vec<ImportedSeries> {
+    let mut series: Vec<ImportedSeries> = Vec::new();
     for (at, report) in reports.iter().enumerate().filter(|(_, report)| !report.is_since_boot) {
         // A first report that is complete, or one before which the clock was set back, takes the length of the next
         // one.
@@ -158,7 +158,7 @@ fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<
             let name = format!("{device} {column}");
             let place = series.iter().position(|one| one.name == name).unwrap_or_else(|| {
                 let unit = COLUMNS.iter().find(|(of, _)| of == column).map_or("%", |(_, unit)| *unit);
-                series.push(Series { name, unit: unit.into(), samples: Vec::new() });
+                series.push(ImportedSeries { name, unit: unit.into(), samples: Vec::new() });
                 series.len() - 1
             });
             let seconds = seconds.map(|seconds| seconds as f64);
@@ -174,21 +174,21 @@ fn series(reports: &[Report], moments: &[Moment], remarks: &mut Remarks) -> Vec<
 }
 
 /// The section of a report that contains the current line.
-enum Section {
+enum IostatSection {
     None,
     Cpu(Vec<String>),
     Devices(Vec<String>),
 }
 
-fn text(source: Source) -> Result<Found, Error> {
-    let mut found = Found::default();
-    let mut section = Section::None;
+fn text(source: Source) -> Result<IostatContents, Error> {
+    let mut found = IostatContents::default();
+    let mut section = IostatSection::None;
     let (mut blank, mut time) = (Some(0), (0, String::new()));
     for (at, line) in source.text.lines().enumerate() {
         let line = line.trim_end();
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.first() else {
-            section = Section::None;
+            section = IostatSection::None;
             blank = blank.map(|lines| lines + 1);
             continue;
         };
@@ -199,18 +199,19 @@ fn text(source: Source) -> Result<Found, Error> {
                 .find(|word| moment(word, Order::DayFirst).or(moment(word, Order::MonthFirst)).is_some())
                 .map_or_else(String::new, |w| (*w).into());
             (blank, time) = (Some(0), (0, String::new()));
-            section = Section::None;
+            section = IostatSection::None;
         } else if *first == "avg-cpu:" {
             begin(&mut found, &mut time, at + 1, &mut blank);
-            section = Section::Cpu(words[1..].iter().map(|word| word.trim_start_matches('%').to_string()).collect());
+            section =
+                IostatSection::Cpu(words[1..].iter().map(|word| word.trim_start_matches('%').to_string()).collect());
         } else if first.trim_end_matches(':') == "Device" {
             begin(&mut found, &mut time, at + 1, &mut blank);
-            section = Section::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
+            section = IostatSection::Devices(words[1..].iter().map(|word| (*word).to_string()).collect());
         } else if words.last() == Some(&"Device") {
             return Err(damaged(source.name, at + 1, OF_PEOPLE, WITHOUT_H));
-        } else if let Section::Cpu(columns) | Section::Devices(columns) = &section {
+        } else if let IostatSection::Cpu(columns) | IostatSection::Devices(columns) = &section {
             let (who, values) = match section {
-                Section::Cpu(_) => ("cpu", &words[..]),
+                IostatSection::Cpu(_) => ("cpu", &words[..]),
                 _ => (*first, &words[1..]),
             };
             figures(source.name, at + 1, who, columns, values, &mut found)?;
@@ -227,7 +228,7 @@ const WITHOUT_H: &str = "-h is not read: record with iostat -x -t SECONDS, witho
 
 /// A header begins a report, unless the CPU section has already begun it. `blank` counts empty lines from the beginning
 /// of a run until its first report.
-fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: &mut Option<usize>) {
+fn begin(found: &mut IostatContents, time: &mut (usize, String), line: usize, blank: &mut Option<usize>) {
     let is_begun = found.reports.last().is_some_and(|report| {
         // Without a new time, devices belong to the CPU section above them.
         time.1.is_empty() && !report.time.is_empty()
@@ -239,7 +240,7 @@ fn begin(found: &mut Found, time: &mut (usize, String), line: usize, blank: &mut
         let is_since_boot = blank.take().is_some_and(|lines| lines < 2);
         let (at, text) = std::mem::take(time);
         let (line, time) = (if at > 0 { at } else { line }, with_date(&text, &found.date));
-        found.reports.push(Report { line, time, is_first, is_since_boot, figures: Vec::new() });
+        found.reports.push(IostatReport { line, time, is_first, is_since_boot, figures: Vec::new() });
     }
 }
 
@@ -249,7 +250,7 @@ fn figures(
     who: &str,
     columns: &[String],
     values: &[&str],
-    found: &mut Found,
+    found: &mut IostatContents,
 ) -> Result<(), Error> {
     const CURE: &str = "the lines before it are whole; cut the file there to read them";
     let is_rounded = |value: &&str| {
@@ -292,13 +293,13 @@ fn host(line: &str) -> Vec<(String, String)> {
     told
 }
 
-fn json(source: Source) -> Result<Found, Error> {
+fn json(source: Source) -> Result<IostatContents, Error> {
     let whole: Value = serde_json::from_str(source.text).map_err(|error| {
         let cut = error.is_eof();
         let why = if cut { "the JSON is cut short here".to_string() } else { error.to_string() };
         damaged(source.name, error.line(), &why, "end iostat by Ctrl-C (SIGINT), which completes the file")
     })?;
-    let mut found = Found::default();
+    let mut found = IostatContents::default();
     let host = &whole["sysstat"]["hosts"][0];
     for (name, key) in [("kernel", "release"), ("host", "nodename"), ("CPUs", "number-of-cpus")] {
         let value = &host[key];
@@ -309,7 +310,7 @@ fn json(source: Source) -> Result<Found, Error> {
     for statistic in host["statistics"].as_array().into_iter().flatten() {
         let is_first = found.reports.is_empty();
         let time = with_date(statistic["timestamp"].as_str().unwrap_or(""), &found.date);
-        let mut report = Report { line: 1, time, is_first, is_since_boot: is_first, figures: Vec::new() };
+        let mut report = IostatReport { line: 1, time, is_first, is_since_boot: is_first, figures: Vec::new() };
         for (key, value) in statistic["avg-cpu"].as_object().into_iter().flatten() {
             if let (true, Some(value)) = (CPU.contains(&key.as_str()), value.as_f64()) {
                 report.figures.push(("cpu".into(), format!("%{key}"), value));
@@ -333,13 +334,13 @@ fn json(source: Source) -> Result<Found, Error> {
 mod tests {
     use super::*;
 
-    fn series_of(text: &str) -> (Imported, Vec<Series>) {
+    fn series_of(text: &str) -> (Imported, Vec<ImportedSeries>) {
         let found = read(Source { name: "f.txt", text }).unwrap();
         let Figures::Series(series) = found.figures.clone() else { unreachable!("iostat has series") };
         (found, series)
     }
 
-    fn named<'a>(series: &'a [Series], name: &str) -> &'a Series {
+    fn named<'a>(series: &'a [ImportedSeries], name: &str) -> &'a ImportedSeries {
         let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
         series.iter().find(|one| one.name == name).unwrap_or_else(|| panic!("{name} is not in {names:?}"))
     }
@@ -371,7 +372,7 @@ mod tests {
         let whole = include_str!("../../tests/imports/iostat_10.txt");
         let (_, once) = series_of(whole);
         let (found, twice) = series_of(&format!("{whole}{}", whole.replace("04/23/2016", "04/24/2016")));
-        let values = |series: &[Series]| -> Vec<Option<f64>> {
+        let values = |series: &[ImportedSeries]| -> Vec<Option<f64>> {
             named(series, "sda r/s").samples.iter().map(|sample| sample.value).collect()
         };
         assert_eq!(values(&twice), values(&once).repeat(2));

@@ -7,26 +7,19 @@ pub mod fio;
 pub mod iostat;
 pub mod orion;
 mod samples;
+mod source;
 pub mod table;
 pub mod time;
 
 use crate::model::{Error, escaped};
 use crate::record::Imported;
-use crate::record::imported::Figures;
 use std::borrow::Cow;
 
-/// A file and its text.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its contents.
-    pub text: &'a str,
-}
+pub use source::Source;
 
 /// The tool that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ImportFormat {
     /// fio's JSON, normal or json+.
     Fio,
     /// Orion's csv files and its summary.
@@ -37,18 +30,19 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
+impl ImportFormat {
     /// All formats.
-    pub const ALL: [Format; 4] = [Format::Fio, Format::Orion, Format::Iostat, Format::Csv];
+    pub const ALL: [ImportFormat; 4] =
+        [ImportFormat::Fio, ImportFormat::Orion, ImportFormat::Iostat, ImportFormat::Csv];
 
     /// Name of the format in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Format::Fio => "fio",
-            Format::Orion => "orion",
-            Format::Iostat => "iostat",
-            Format::Csv => "csv",
+            ImportFormat::Fio => "fio",
+            ImportFormat::Orion => "orion",
+            ImportFormat::Iostat => "iostat",
+            ImportFormat::Csv => "csv",
         }
     }
 }
@@ -75,7 +69,11 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
 ///
 /// # Errors
 /// A file has an unknown format, or is damaged or truncated.
-pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns) -> Result<Vec<Imported>, Error> {
+pub fn read(
+    sources: &[Source],
+    format: Option<ImportFormat>,
+    columns: &table::Columns,
+) -> Result<Vec<Imported>, Error> {
     let mut found = Vec::new();
     let mut of_orion: Vec<Source> = Vec::new();
     // Escape terminal control characters before any text appears in a message.
@@ -83,10 +81,10 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
     let plain: Vec<Source> = sources.iter().zip(&texts).map(|(source, text)| Source { text, ..*source }).collect();
     for source in &plain {
         match format.map_or_else(|| recognise(*source, columns), Ok)? {
-            Format::Fio => found.push(fio::read(*source)?),
-            Format::Iostat => found.push(iostat::read(*source)?),
-            Format::Csv => found.push(table::read(*source, columns)?),
-            Format::Orion => of_orion.push(*source),
+            ImportFormat::Fio => found.push(fio::read(*source)?),
+            ImportFormat::Iostat => found.push(iostat::read(*source)?),
+            ImportFormat::Csv => found.push(table::read(*source, columns)?),
+            ImportFormat::Orion => of_orion.push(*source),
         }
     }
     found.extend(orion::read(&of_orion)?);
@@ -97,19 +95,19 @@ pub fn read(sources: &[Source], format: Option<Format>, columns: &table::Columns
 ///
 /// # Errors
 /// The content matches no known format.
-pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Error> {
+pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(Error::usage(format!("'{}' is empty", source.name), "name a file with results in it"));
     }
     if fio::is_like(text) {
-        Ok(Format::Fio)
+        Ok(ImportFormat::Fio)
     } else if orion::is_like(text) {
-        Ok(Format::Orion)
+        Ok(ImportFormat::Orion)
     } else if iostat::is_like(text) {
-        Ok(Format::Iostat)
+        Ok(ImportFormat::Iostat)
     } else if table::is_like(text, columns) {
-        Ok(Format::Csv)
+        Ok(ImportFormat::Csv)
     } else {
         Err(Error::usage(
             format!(
@@ -122,45 +120,6 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<Format, Err
              missing; of a csv name the columns by --time and --value",
         ))
     }
-}
-
-/// Refuses a source without figures.
-fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Error> {
-    let is_empty = match &found.figures {
-        Figures::Loads(points) => points.iter().all(|point| point.flows.is_empty()),
-        Figures::Series(series) => series.iter().all(|series| series.samples.is_empty()),
-    };
-    if is_empty {
-        return Err(Error::failed(
-            format!("'{name}' holds no figures: {} wrote its frame and nothing in it", found.tool),
-            "see that the tool ran to its end and did some I/O",
-        ));
-    }
-    Ok(found)
-}
-
-/// The error for a damaged line in a file of a known format.
-fn damaged(name: &str, line: usize, why: &str, hint: &str) -> Error {
-    Error::failed(format!("'{name}' line {line}: {why}"), hint)
-}
-
-/// Parses a number as tools write it, with a decimal comma if `comma` is set. Rejects `inf` and `nan`.
-fn number(text: &str, comma: bool) -> Option<f64> {
-    let text = text.trim();
-    let text = if comma { text.replace(',', ".") } else { text.to_string() };
-    text.parse::<f64>().ok().filter(|value| value.is_finite())
-}
-
-/// Shortens a text from a file for an error message.
-fn shortened(text: &str) -> String {
-    const LENGTH_MAX: usize = 80;
-    let start: String = text.chars().take(LENGTH_MAX).collect();
-    if start.len() < text.len() { start + "…" } else { start }
-}
-
-/// The last part of a path: the name of a source in messages.
-fn file_name(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -205,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_a_parser(text in "(?s).{0,400}") {
-            for format in Format::ALL {
+            for format in ImportFormat::ALL {
                 let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
             }
         }
@@ -223,7 +182,7 @@ mod tests {
             let to = place(((from + cut) as f64 / text.len() as f64).min(1.0)).max(from);
             for text in [format!("{}{put}{}", &text[..from], &text[to..]), text[..from].to_string()] {
                 let _ = read(&[Source { name: "f", text: &text }], None, &table::Columns::default());
-                for format in Format::ALL {
+                for format in ImportFormat::ALL {
                     let _ = read(&[Source { name: "f", text: &text }], Some(format), &table::Columns::default());
                 }
             }

@@ -3,25 +3,25 @@
 //! Files of one run, which have one prefix, are combined. Versions before 11.2.0.2 wrote latencies in milliseconds
 //! without the unit. By Little's law the latency is outstanding I/Os divided by IOPS, which reveals the unit.
 
-use super::{Source, damaged, file_name, number, refuse_empty, shortened};
+use super::source::{Source, damaged, file_name, number, refuse_empty, shortened};
 use crate::model::{Coordinates, Error, MIB};
 use crate::record::Imported;
-use crate::record::imported::{Figures, Flow, LoadPoint, ToldLatency, ToldLoad};
+use crate::record::imported::{Figures, Flow, LoadPoint, ReportedLatency, ReportedLoad};
 use std::collections::BTreeMap;
 
 /// Suffixes of the file names.
-const ENDS: [(&str, Part); 4] = [
-    ("_summary.txt", Part::Summary),
-    ("_iops.csv", Part::Iops),
-    ("_mbps.csv", Part::Mbps),
-    ("_lat.csv", Part::Latency),
+const ENDS: [(&str, OrionFile); 4] = [
+    ("_summary.txt", OrionFile::Summary),
+    ("_iops.csv", OrionFile::Iops),
+    ("_mbps.csv", OrionFile::Mbps),
+    ("_lat.csv", OrionFile::Latency),
 ];
 
 const CURE: &str = "give Orion's files as it wrote them: _iops.csv, _mbps.csv, _lat.csv, _summary.txt";
 
 /// The kinds of Orion files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum OrionFile {
     Summary,
     Iops,
     Mbps,
@@ -30,19 +30,19 @@ enum Part {
 
 /// Figures of a cell from the files of a run.
 #[derive(Debug, Clone, Default)]
-struct Cell {
+struct OrionCell {
     iops: Option<f64>,
     mbps: Option<f64>,
     /// Mean latency of small I/O, in the unit of the file.
     latency: Option<f64>,
     /// Latencies of its small I/O in the summary, in nanoseconds.
-    lines: Vec<(String, ToldLatency)>,
+    lines: Vec<(String, ReportedLatency)>,
 }
 
 /// Contents of the files of a run.
 #[derive(Debug, Default)]
-struct Found {
-    cells: BTreeMap<(u32, u32), Cell>,
+struct OrionContents {
+    cells: BTreeMap<(u32, u32), OrionCell>,
     told: Vec<(String, String)>,
     version: Option<String>,
     sources: Vec<String>,
@@ -69,11 +69,11 @@ fn is_summary_line(line: &str) -> bool {
 /// # Errors
 /// A file is not Orion's, or a line of it is damaged.
 pub fn read(sources: &[Source]) -> Result<Vec<Imported>, Error> {
-    let mut runs: Vec<(String, Found)> = Vec::new();
+    let mut runs: Vec<(String, OrionContents)> = Vec::new();
     for source in sources {
         let stem = stem(source.name);
         let place = runs.iter().position(|(known, _)| *known == stem).unwrap_or_else(|| {
-            runs.push((stem, Found::default()));
+            runs.push((stem, OrionContents::default()));
             runs.len() - 1
         });
         add(*source, &mut runs[place].1)?;
@@ -87,14 +87,14 @@ fn stem(name: &str) -> String {
     end.unwrap_or(name).to_string()
 }
 
-fn add(source: Source, found: &mut Found) -> Result<(), Error> {
+fn add(source: Source, found: &mut OrionContents) -> Result<(), Error> {
     found.sources.push(source.name.into());
     refuse_cut(source)?;
     if !source.text.trim_start().starts_with("Large/Small") {
         return summary(source, found);
     }
     let by_name = ENDS.iter().find(|(end, _)| source.name.ends_with(end)).map(|(_, part)| *part);
-    let part = by_name.filter(|part| *part != Part::Summary).unwrap_or_else(|| part_of(source.text));
+    let part = by_name.filter(|part| *part != OrionFile::Summary).unwrap_or_else(|| part_of(source.text));
     matrix(source, part, found)
 }
 
@@ -109,19 +109,19 @@ fn refuse_cut(source: Source) -> Result<(), Error> {
 }
 
 /// Kind of a file with an unknown name: MBPS has a column without small I/O, IOPS are integers.
-fn part_of(text: &str) -> Part {
+fn part_of(text: &str) -> OrionFile {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or("");
     let has_idle = columns.split(',').nth(1).is_some_and(|first| first.trim() == "0");
     let has_point = lines.any(|line| line.split(',').skip(1).any(|field| field.contains('.')));
     match (has_idle, has_point) {
-        (true, _) => Part::Mbps,
-        (_, false) => Part::Iops,
-        _ => Part::Latency,
+        (true, _) => OrionFile::Mbps,
+        (_, false) => OrionFile::Iops,
+        _ => OrionFile::Latency,
     }
 }
 
-fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
+fn matrix(source: Source, part: OrionFile, found: &mut OrionContents) -> Result<(), Error> {
     let wrong = |line: usize, why: &str| damaged(source.name, line, why, CURE);
     let mut columns: Vec<u32> = Vec::new();
     for (at, line) in source.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -143,7 +143,7 @@ fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
         }
         // For large I/O many runs measure only the first column; any other short row lacks cells.
         let is_short = !values.is_empty() && values.len() < columns.len();
-        if is_short && (part != Part::Mbps || values.len() > 1) {
+        if is_short && (part != OrionFile::Mbps || values.len() > 1) {
             found.notes.push(format!(
                 "{} line {}: {} values stand below {} columns: the others were not measured",
                 file_name(source.name),
@@ -157,16 +157,16 @@ fn matrix(source: Source, part: Part, found: &mut Found) -> Result<(), Error> {
             let value = value.ok_or_else(|| wrong(at + 1, &format!("'{text}' is not a number")))?;
             let cell = found.cells.entry((*small, large)).or_default();
             match part {
-                Part::Mbps => cell.mbps = Some(value),
-                Part::Latency => cell.latency = Some(value),
-                Part::Iops | Part::Summary => cell.iops = Some(value),
+                OrionFile::Mbps => cell.mbps = Some(value),
+                OrionFile::Latency => cell.latency = Some(value),
+                OrionFile::Iops | OrionFile::Summary => cell.iops = Some(value),
             }
         }
     }
     Ok(())
 }
 
-fn summary(source: Source, found: &mut Found) -> Result<(), Error> {
+fn summary(source: Source, found: &mut OrionContents) -> Result<(), Error> {
     let mut lines = source.text.lines().enumerate().peekable();
     let mut is_known = false;
     while let Some((at, line)) = lines.next() {
@@ -285,9 +285,9 @@ fn cell_of(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Parses `639.000 us, min=… us, max=… us, std dev=… us @ Small=5 and Large=0`.
-fn latency_line(text: &str) -> Option<((u32, u32), ToldLatency)> {
+fn latency_line(text: &str) -> Option<((u32, u32), ReportedLatency)> {
     let (figures, cell) = text.split_once('@')?;
-    let mut told = ToldLatency { of: "total".into(), ..ToldLatency::default() };
+    let mut told = ReportedLatency { of: "total".into(), ..ReportedLatency::default() };
     for part in format!("avg={figures}").split(',') {
         let (name, value) = part.split_once('=')?;
         let mut words = value.split_whitespace();
@@ -311,7 +311,7 @@ fn size(told: &[(String, String)], name: &str) -> Option<u32> {
     kb.checked_mul(1024)
 }
 
-fn finish(mut found: Found) -> Result<Imported, Error> {
+fn finish(mut found: OrionContents) -> Result<Imported, Error> {
     for (what, cell, value) in std::mem::take(&mut found.maxima) {
         let cell = found.cells.entry(cell).or_default();
         let place = if what == "MBPS" { &mut cell.mbps } else { &mut cell.iops };
@@ -322,8 +322,10 @@ fn finish(mut found: Found) -> Result<Imported, Error> {
         let ns = value * if has_unit { 1e3 } else { scale };
         let cell = found.cells.entry(cell).or_default();
         if cell.latency.is_none() && cell.lines.is_empty() {
-            cell.lines
-                .push(("all".into(), ToldLatency { of: "total".into(), mean: Some(ns), ..ToldLatency::default() }));
+            cell.lines.push((
+                "all".into(),
+                ReportedLatency { of: "total".into(), mean: Some(ns), ..ReportedLatency::default() },
+            ));
         }
     }
     let sizes = (size(&found.told, "Small IO size"), size(&found.told, "Large IO size"));
@@ -340,7 +342,7 @@ fn finish(mut found: Found) -> Result<Imported, Error> {
         }
         points.push(LoadPoint {
             label: Coordinates::cell(small, large).to_string(),
-            load: ToldLoad::Cell { small, large },
+            load: ReportedLoad::Cell { small, large },
             pattern: is_summed_up.then(|| "uniform".to_string()),
             writes_percent: writes,
             beside: Vec::new(),
@@ -371,8 +373,8 @@ fn finish(mut found: Found) -> Result<Imported, Error> {
 
 /// The unit of latencies without a written unit, in nanoseconds: microseconds or milliseconds, whichever is closer to
 /// outstanding I/Os divided by IOPS. Without IOPS microseconds, as in 11.2.0.2 and later.
-fn unit(found: &mut Found) -> f64 {
-    let of_files = |(&(small, _), cell): (&(u32, u32), &Cell)| Some((small, cell.iops?, cell.latency?));
+fn unit(found: &mut OrionContents) -> f64 {
+    let of_files = |(&(small, _), cell): (&(u32, u32), &OrionCell)| Some((small, cell.iops?, cell.latency?));
     let of_summary = || {
         let (cell, latency, has_unit) = found.least?;
         (!has_unit).then_some((cell.0, found.cells.get(&cell)?.iops?, latency))
@@ -408,7 +410,7 @@ fn unit(found: &mut Found) -> f64 {
 /// The flows of a cell.
 fn flows(
     (small, large): (u32, u32),
-    cell: &Cell,
+    cell: &OrionCell,
     sizes: (Option<u32>, Option<u32>),
     writes: Option<f64>,
     scale: f64,
@@ -436,7 +438,7 @@ fn flows(
         told = None;
     }
     let latency =
-        told.or_else(|| Some(ToldLatency { of: "total".into(), mean: Some(mean?), ..ToldLatency::default() }));
+        told.or_else(|| Some(ReportedLatency { of: "total".into(), mean: Some(mean?), ..ReportedLatency::default() }));
     if cell.iops.is_some() || latency.is_some() {
         let bytes_per_s = cell.iops.zip(sizes.0).map(|(iops, size)| iops * f64::from(size));
         flows.push(Flow {
@@ -492,7 +494,7 @@ mod tests {
         let (found, points) = loads(&SIMPLE);
         assert_eq!(found.sources.len(), 4);
         assert_eq!(points.len(), 7);
-        assert_eq!(points[0].load, ToldLoad::Cell { small: 0, large: 1 });
+        assert_eq!(points[0].load, ReportedLoad::Cell { small: 0, large: 1 });
         let flow = &points[2].flows[0];
         assert_eq!((flow.iops, flow.io_bytes, flow.class.as_str()), (Some(2302.0), Some(8192), "small"));
         assert_eq!(points[0].flows[0].bytes_per_s, Some(271.58 * MIB as f64));

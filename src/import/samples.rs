@@ -1,7 +1,7 @@
 //! Remarks about the samples of series: which are left out or doubtful, where the first of them is, and why.
 
 use crate::model::Error;
-use crate::record::imported::{Counted, Series};
+use crate::record::imported::{Counted, ImportedSeries};
 
 /// A remark about some samples.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Remarks {
     ///
     /// # Errors
     /// Samples were left out, and no series has any sample left.
-    pub(super) fn refuse_all_left_out(&self, name: &str, series: &[Series]) -> Result<(), Error> {
+    pub(super) fn refuse_all_left_out(&self, name: &str, series: &[ImportedSeries]) -> Result<(), Error> {
         if !self.0.iter().any(|remark| remark.is_left_out) || series.iter().any(|one| !one.samples.is_empty()) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
 }
 
 /// Sorts the samples of every series by time. Returns a note if they were not sorted.
-pub(super) fn put_in_order(series: &mut [Series]) -> Option<String> {
+pub(super) fn put_in_order(series: &mut [ImportedSeries]) -> Option<String> {
     let mut was_ordered = true;
     for one in series {
         if !one.samples.is_sorted_by_key(|sample| sample.begin) {

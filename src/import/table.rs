@@ -1,11 +1,11 @@
 //! Plain csv: lines with a time and values, such as figures extracted from AWR with SQL.
 
 use super::samples::{Remarks, impossible, put_in_order};
+use super::source::{Source, damaged, number, refuse_empty, shortened};
 use super::time::{self, Order, moment};
-use super::{Source, damaged, number, refuse_empty, shortened};
 use crate::model::{Error, Moment};
 use crate::record::Imported;
-use crate::record::imported::{Counted, Figures, Series};
+use crate::record::imported::{Counted, Figures, ImportedSeries};
 use csv::{Position, StringRecord};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
@@ -39,7 +39,7 @@ const COUNT: &[&str] = &["count", "physical_reads", "physical_writes", "reads", 
 const TOP_ROWS: usize = 20;
 
 /// Line number and fields.
-type Row = (usize, Vec<String>);
+type CsvRow = (usize, Vec<String>);
 
 /// Recognises text that SQL*Plus spools around a table: the statement, and the number of rows.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Talk {
 }
 
 /// Reads the rows of a table one by one. Passes over blank lines, comments and what SQL*Plus spools around them.
-struct Rows<'a> {
+struct CsvRows<'a> {
     text: &'a str,
     separator: char,
     reader: csv::Reader<Cursor<&'a str>>,
@@ -74,7 +74,7 @@ struct Rows<'a> {
     unclosed: Option<usize>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> CsvRows<'a> {
     /// `None` if the first row has no separator.
     fn of(text: &'a str) -> Option<Self> {
         let mut talk = Talk::default();
@@ -110,10 +110,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Row;
+impl Iterator for CsvRows<'_> {
+    type Item = CsvRow;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<CsvRow> {
         let at = self.find()?;
         let line = usize::try_from(at.line()).ok()?;
         let mut record = StringRecord::new();
@@ -141,8 +141,8 @@ fn field(raw: &str) -> String {
 /// True if `text` contains lines with a time and a number.
 #[must_use]
 pub fn is_like(text: &str, columns: &Columns) -> bool {
-    let Some(mut rows) = Rows::of(text) else { return false };
-    let top: Vec<Row> = rows.by_ref().take(TOP_ROWS).collect();
+    let Some(mut rows) = CsvRows::of(text) else { return false };
+    let top: Vec<CsvRow> = rows.by_ref().take(TOP_ROWS).collect();
     let is_sample = |row: &[String]| row.iter().any(|f| is_date(f)) && row.iter().any(|f| rows.is_number(f));
     columns.time.is_some() || top.iter().any(|(_, row)| is_sample(row))
 }
@@ -152,9 +152,9 @@ pub fn is_like(text: &str, columns: &Columns) -> bool {
 pub fn why_not(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = format!("its first line is '{}'", shortened(first));
-    let Some(mut table) = Rows::of(text) else { return first };
+    let Some(mut table) = CsvRows::of(text) else { return first };
     // If there is more than one line, the first is a header.
-    let rows: Vec<Row> = table.by_ref().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
+    let rows: Vec<CsvRow> = table.by_ref().filter(|row| !is_rule(row)).take(TOP_ROWS).collect();
     let Some((line, row)) = rows.get(1).or(rows.first()) else { return first };
     let is_timed = row.iter().any(|field| is_date(field));
     let wrong = row.iter().find(|field| !is_void(field) && !is_date(field) && !table.is_number(field));
@@ -173,7 +173,7 @@ fn is_void(field: &str) -> bool {
 }
 
 /// Index of each column.
-struct Places {
+struct CsvColumns {
     begin: usize,
     end: Option<usize>,
     seconds: Option<usize>,
@@ -188,13 +188,13 @@ struct Places {
 /// A column is missing, or a line does not match the others.
 pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let name = source.name;
-    let mut table = Rows::of(source.text).ok_or_else(|| {
+    let mut table = CsvRows::of(source.text).ok_or_else(|| {
         Error::failed(
             format!("'{name}' has no line with a separator: a comma, a semicolon or a tab"),
             "write a line for each sample, such as 2016-04-23T10:17,6272",
         )
     })?;
-    let all: Vec<Row> = table.by_ref().collect();
+    let all: Vec<CsvRow> = table.by_ref().collect();
     if let Some(line) = table.unclosed {
         let why = "has a quote that is not closed, so that the rest of the file is one field";
         return Err(damaged(name, line, why, "close the quote, or write it twice if it is part of a text"));
@@ -202,8 +202,8 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let first = all.first().map(|(_, row)| row.clone()).unwrap_or_default();
     let has_head = !first.iter().any(|field| is_date(field));
     // The header may be repeated above every page of a report.
-    let is_frame = |row: &Row| is_rule(row) || has_head && row.1 == first;
-    let rows: Vec<Row> = all.into_iter().filter(|row| !is_frame(row)).collect();
+    let is_frame = |row: &CsvRow| is_rule(row) || has_head && row.1 == first;
+    let rows: Vec<CsvRow> = all.into_iter().filter(|row| !is_frame(row)).collect();
     let places = places(name, &first, has_head, columns, &rows)?;
     let begins = rows.iter().filter_map(|(_, row)| row.get(places.begin)).map(String::as_str);
     let (order, of_times) = time::manner(begins);
@@ -218,8 +218,9 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
             }
         }
     }
-    let mut reader = Reader { name, order, signs, places: &places, remarks: Remarks::default(), lengths: Vec::new() };
-    let mut series: Vec<Series> = places.series(columns.unit.as_deref());
+    let mut reader =
+        RowReader { name, order, signs, places: &places, remarks: Remarks::default(), lengths: Vec::new() };
+    let mut series: Vec<ImportedSeries> = places.series(columns.unit.as_deref());
     for (line, row) in &rows {
         reader.row(*line, row, &mut series)?;
     }
@@ -244,8 +245,8 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
 }
 
 /// Marks lines with the same time as an earlier line as doubtful: two instances in one file are not a series.
-fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
-    let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&Row>>::new());
+fn warn_of_doubled(remarks: &mut Remarks, rows: &[CsvRow], places: &CsvColumns) {
+    let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&CsvRow>>::new());
     for row in rows {
         if !seen.insert(&row.1) {
             remarks.doubtful(row.0, "the same line stands above it");
@@ -256,7 +257,8 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
     by_time.retain(|_, rows| rows.len() > 1);
     let used = |at: &usize| places.figures().chain(places.end).any(|place| place == *at) || *at == places.begin;
     let is_apart = |at: &usize| {
-        let differ = |rows: &Vec<&Row>| rows.iter().map(|row| &row.1[*at]).collect::<HashSet<_>>().len() == rows.len();
+        let differ =
+            |rows: &Vec<&CsvRow>| rows.iter().map(|row| &row.1[*at]).collect::<HashSet<_>>().len() == rows.len();
         by_time.values().all(differ)
     };
     let column = (0..places.names.len()).filter(|at| !used(at)).find(is_apart);
@@ -275,7 +277,7 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[Row], places: &Places) {
 }
 
 /// True for a line of dashes, as SQL*Plus draws below its headings.
-fn is_rule((_, row): &Row) -> bool {
+fn is_rule((_, row): &CsvRow) -> bool {
     row.iter().all(|field| !field.is_empty() && field.bytes().all(|byte| byte == b'-'))
 }
 
@@ -316,7 +318,7 @@ fn is_grouped(text: &str) -> bool {
 
 /// The meaning of commas or points in column `at`. Before exactly three digits either is possible, so another value of
 /// the column must decide.
-fn sign_of(name: &str, rows: &[Row], at: usize, column: &str) -> Result<Sign, Error> {
+fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign, Error> {
     // With four decimals, a point is not mistaken for a thousands separator.
     const CURE: &str = "write numbers without thousands separators, with a point for decimals: 6272 or 6.2720";
     let values = || rows.iter().filter_map(|(line, row)| Some((*line, row.get(at)?.as_str())));
@@ -362,7 +364,13 @@ fn is_rate(name: &str) -> bool {
 }
 
 /// Finds the columns.
-fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows: &[Row]) -> Result<Places, Error> {
+fn places(
+    name: &str,
+    first: &[String],
+    has_head: bool,
+    columns: &Columns,
+    rows: &[CsvRow],
+) -> Result<CsvColumns, Error> {
     let names: Vec<String> =
         if has_head { first.to_vec() } else { (1..=first.len()).map(|n| format!("column {n}")).collect() };
     let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
@@ -417,34 +425,34 @@ fn places(name: &str, first: &[String], has_head: bool, columns: &Columns, rows:
         values.extend(count);
     }
     let count = count.filter(|at| !values.contains(at) && values.len() <= 1);
-    Ok(Places { begin, end, seconds, values, count, names })
+    Ok(CsvColumns { begin, end, seconds, values, count, names })
 }
 
-impl Places {
+impl CsvColumns {
     /// The columns with numbers.
     fn figures(&self) -> impl Iterator<Item = usize> + '_ {
         self.values.iter().copied().chain(self.count).chain(self.seconds)
     }
 
-    fn series(&self, unit: Option<&str>) -> Vec<Series> {
+    fn series(&self, unit: Option<&str>) -> Vec<ImportedSeries> {
         let of = |at: usize, is_value: bool| {
             let name = self.names[at].clone();
             let per_second = !is_value || is_rate(&name.to_lowercase());
             let unit = unit.unwrap_or(if per_second { "/s" } else { "" }).to_string();
-            Series { name, unit, samples: Vec::new() }
+            ImportedSeries { name, unit, samples: Vec::new() }
         };
         let counted = self.count.filter(|_| self.values.is_empty());
         self.values.iter().map(|at| of(*at, true)).chain(counted.map(|at| of(at, false))).collect()
     }
 
     /// Notes about assumptions for the columns.
-    fn notes(&self, series: &[Series]) -> Vec<String> {
+    fn notes(&self, series: &[ImportedSeries]) -> Vec<String> {
         let mut notes = Vec::new();
         let begin = &self.names[self.begin];
         if END.contains(&begin.to_lowercase().as_str()) {
             notes.push(format!("no column tells when a sample began: {begin} is taken for it"));
         }
-        if let [Series { name, unit, .. }] = series
+        if let [ImportedSeries { name, unit, .. }] = series
             && unit.is_empty()
         {
             notes.push(format!("{name} tells no unit: if it is a rate, say --unit /s to have it judged"));
@@ -454,19 +462,19 @@ impl Places {
 }
 
 /// Reads rows one by one.
-struct Reader<'a> {
+struct RowReader<'a> {
     name: &'a str,
     order: Order,
     /// By column.
     signs: Vec<Sign>,
-    places: &'a Places,
+    places: &'a CsvColumns,
     remarks: Remarks,
     /// Line and duration in seconds of samples between two times of a clock that may be local.
     lengths: Vec<(usize, i64)>,
 }
 
-impl Reader<'_> {
-    fn row(&mut self, line: usize, row: &[String], series: &mut [Series]) -> Result<(), Error> {
+impl RowReader<'_> {
+    fn row(&mut self, line: usize, row: &[String], series: &mut [ImportedSeries]) -> Result<(), Error> {
         let places = self.places;
         if row.len() != places.names.len() {
             let why = format!("has {} fields, and {} were expected", row.len(), places.names.len());
@@ -497,7 +505,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn add(&mut self, line: usize, series: &mut Series, sample: Counted) {
+    fn add(&mut self, line: usize, series: &mut ImportedSeries, sample: Counted) {
         match impossible(&sample, &series.unit) {
             Some(why) => self.remarks.left_out(line, why),
             None => series.samples.push(sample),
@@ -544,7 +552,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn series(text: &str, columns: &Columns) -> Vec<Series> {
+    fn series(text: &str, columns: &Columns) -> Vec<ImportedSeries> {
         match read(Source { name: "f.csv", text }, columns).unwrap().figures {
             Figures::Series(series) => series,
             Figures::Loads(_) => unreachable!("a table has no loads"),
@@ -680,7 +688,7 @@ mod tests {
         let text = "# a comment, \"with a quote\n\"time\",\"the \"\"true\"\"\r\n IOPS\",note\r\n\
                     2026-03-01T00:00,5,\"5\"\" disk, # two\r\n\r\n# lines\"\r\n2026-03-01T01:00, \"6\" ,5\" disk\r\n\
                     2026-03-01T02:00,x,\r\n";
-        let rows: Vec<Row> = Rows::of(text).unwrap().collect();
+        let rows: Vec<CsvRow> = CsvRows::of(text).unwrap().collect();
         let row = |line, fields: [&str; 3]| (line, fields.map(String::from).to_vec());
         assert_eq!(
             rows,
@@ -712,7 +720,7 @@ mod tests {
                 writer.write_record(["begin", &row[0], &row[1]]).unwrap();
             }
             let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
-            let read: Vec<Vec<String>> = Rows::of(&text).unwrap().skip(1).map(|(_, row)| row).collect();
+            let read: Vec<Vec<String>> = CsvRows::of(&text).unwrap().skip(1).map(|(_, row)| row).collect();
             let written = rows.iter().map(|row| vec!["begin".into(), field(&row[0]), field(&row[1])]);
             prop_assert_eq!(read, written.collect::<Vec<_>>());
         }

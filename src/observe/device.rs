@@ -1,6 +1,6 @@
 //! The disks below a device number, and the settings of their queues.
 
-use super::read_number;
+use super::small_file::read_number;
 use super::stack::{Node, Sys};
 use crate::model::{BlockDevice, Bytes};
 use std::os::unix::fs::MetadataExt;

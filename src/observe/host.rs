@@ -1,6 +1,6 @@
 //! The machine: processor, memory, clock, limits.
 
-use super::{read, read_number};
+use super::small_file::{read, read_number};
 use crate::clock;
 use crate::model::{Bytes, Host, KIB, LimitFacts};
 use rustix::process::{Resource, getrlimit};

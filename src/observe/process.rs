@@ -1,6 +1,6 @@
 //! Resource use of a server's processes: CPU, and bytes from and to storage.
 
-use super::read;
+use super::small_file::read;
 use crate::model::Nanos;
 
 /// The kernel's clock ticks per second for CPU time in /proc: the same on every Linux for decades.

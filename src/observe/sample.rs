@@ -1,6 +1,6 @@
 //! Samples of the counters of the host and its disks.
 
-use super::read;
+use super::small_file::read;
 use crate::model::{Counters, Nanos, OwnThreads, Sample};
 use std::ffi::OsString;
 use std::path::PathBuf;

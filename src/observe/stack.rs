@@ -3,7 +3,7 @@
 //! Input: the number of a device. Output: [`Node`]s, one per device, that know their neighbours. Queue settings are
 //! read elsewhere. This module opens only small files of /sys.
 
-use super::read;
+use super::small_file::read;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@
 //! around the knee; large reads; one sequential stream; offered rates under the latency bound; and the load of the
 //! maximum again, to see whether the device has changed. Writes come last, and only if the user asked for them.
 
-use crate::analyse::{ClassSummary, Loaded, PointSummary, knee};
+use crate::analyse::{ClassSummary, CurvePoint, PointSummary, knee};
 use crate::model::{
     Arrivals, Bound, CalibrateRequest, Coordinates, KIB, Load, MIB, Mix, Nanos, Pattern, Point, Ratio, Step, Stream,
     Until, WarmUp,
@@ -56,7 +56,7 @@ const WRITE_DEPTH_MAX: u32 = 64;
 const LOG_SIZES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB];
 
 /// The completed points, from which the next one is derived.
-struct Done<'a> {
+struct DonePoints<'a> {
     request: &'a CalibrateRequest,
     points: &'a [PointSummary],
 }
@@ -78,7 +78,7 @@ impl CalibrateRequest {
     /// The next point on a volume of `usable` bytes after those in `done`; `None` if the search is complete.
     #[must_use]
     pub fn next(&self, usable: u64, seed: u64, done: &[PointSummary]) -> Option<Point> {
-        let done = Done { request: self, points: done };
+        let done = DonePoints { request: self, points: done };
         let coordinates = done
             .next_pass(self.pass(usable))
             .or_else(|| done.next_depth())
@@ -249,7 +249,7 @@ pub(super) fn seed_of(seed: u64, coordinates: Coordinates) -> u64 {
     [u64::from(small), u64::from(large), which, value].into_iter().fold(seed, mix)
 }
 
-impl<'a> Done<'a> {
+impl<'a> DonePoints<'a> {
     fn of(&self, step: Step) -> impl Iterator<Item = (&'a PointSummary, &'a ClassSummary)> {
         let points = self.points.iter().filter(move |point| point.step() == step);
         points.filter_map(|point| Some((point, point.classes.first()?)))
@@ -335,7 +335,7 @@ impl<'a> Done<'a> {
     }
 
     fn knee_depth(&self) -> Option<u32> {
-        let loads: Vec<Loaded> = self.of(Step::Depth).filter_map(|(_, class)| Loaded::of(class)).collect();
+        let loads: Vec<CurvePoint> = self.of(Step::Depth).filter_map(|(_, class)| CurvePoint::of(class)).collect();
         let found = knee(&loads, self.request.precision.get())?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a depth, as it went in")]
         Some(found.load as u32)
@@ -463,21 +463,23 @@ impl CalibrateRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::{Within, summarise_within};
+    use crate::analyse::{BoundCheck, summarise_within};
     use crate::model::{Kind, Outcome};
-    use crate::record::{Coverage, End, KindRecord, PointRecord, Recorder, Seconds, StreamRecord, Times};
+    use crate::record::{
+        Coverage, End, KindRecord, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord,
+    };
     use std::sync::Arc;
 
     /// A point of 3 s at `depth` with `iops` evenly spaced operations per second; `kept` says whether it keeps the
     /// bound.
     fn point(depth: u32, iops: u64, kept: bool) -> PointSummary {
-        let seconds = Arc::new(Seconds::new(WINDOW));
+        let seconds = Arc::new(SharedWindows::new(WINDOW));
         let mut recorder = Recorder::new(false, &[Kind::Read], seconds);
         recorder.measure_from(Nanos(0));
         let response = Nanos(u64::from(depth) * 1_000_000_000 / iops);
         for number in 0..3 * iops {
             let due = Nanos(number * 1_000_000_000 / iops);
-            recorder.record(Kind::Read, Times { due, start: due, done: due.plus(response) }, Outcome::Done);
+            recorder.record(Kind::Read, OperationTimes { due, start: due, done: due.plus(response) }, Outcome::Done);
         }
         let load = Load::Closed { depth };
         let mut stream = StreamRecord {
@@ -492,7 +494,7 @@ mod tests {
             warm_up_done: 0,
             coverage: Coverage::default(),
         };
-        recorder.pour_into(&mut stream);
+        recorder.merge_into(&mut stream);
         let record = PointRecord {
             coordinates: Coordinates::at_depth(depth),
             started: String::new(),
@@ -507,7 +509,7 @@ mod tests {
             samples: Vec::new(),
         };
         let mut summary = summarise_within(&record, None);
-        summary.classes[0].within = Some(Within { share: f64::from(u8::from(kept)), kept });
+        summary.classes[0].within = Some(BoundCheck { share: f64::from(u8::from(kept)), kept });
         summary
     }
 

@@ -31,7 +31,7 @@ pub enum Figures {
     /// Results at each of several loads.
     Loads(Vec<LoadPoint>),
     /// Counters over time.
-    Series(Vec<Series>),
+    Series(Vec<ImportedSeries>),
 }
 
 /// Result at one load.
@@ -40,7 +40,7 @@ pub struct LoadPoint {
     /// The tool's name for it: the job's name, or the cell.
     pub label: String,
     /// The load.
-    pub load: ToldLoad,
+    pub load: ReportedLoad,
     /// Access pattern, in the words of [`Pattern`](crate::model::Pattern) where they mean the same.
     pub pattern: Option<String>,
     /// Requested percentage of writes.
@@ -58,7 +58,7 @@ pub struct LoadPoint {
 /// A load, as far as it is reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ToldLoad {
+pub enum ReportedLoad {
     /// A cell of Orion's matrix.
     Cell {
         /// Outstanding small I/Os.
@@ -98,12 +98,12 @@ pub struct Flow {
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
     /// Latencies of the operations.
-    pub latencies: Vec<ToldLatency>,
+    pub latencies: Vec<ReportedLatency>,
 }
 
 /// Latencies of operations, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ToldLatency {
+pub struct ReportedLatency {
     /// The measured interval: `total`, `completion` (without the time to submit) or `submission` (only that time).
     pub of: String,
     /// Number of timed operations.
@@ -124,7 +124,7 @@ pub struct ToldLatency {
 
 /// A counter over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct ImportedSeries {
     /// Its name, such as `physical_reads_per_second` or `sda r/s`.
     pub name: String,
     /// Unit of the values, such as `/s`; empty if not reported.
@@ -147,14 +147,14 @@ pub struct Counted {
 }
 
 impl Flow {
-    /// The latencies reported for this interval, as in [`ToldLatency::of`].
+    /// The latencies reported for this interval, as in [`ReportedLatency::of`].
     #[must_use]
-    pub fn latency(&self, of: &str) -> Option<&ToldLatency> {
+    pub fn latency(&self, of: &str) -> Option<&ReportedLatency> {
         self.latencies.iter().find(|latency| latency.of == of)
     }
 }
 
-impl ToldLatency {
+impl ReportedLatency {
     /// The `share`-quantile in nanoseconds: as reported, otherwise from the histogram.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
@@ -163,20 +163,20 @@ impl ToldLatency {
     }
 }
 
-impl ToldLatency {
+impl ReportedLatency {
     /// Combines the latencies of several flows that ran together, as far as possible. Quantiles are available only if
     /// all flows have a histogram.
     #[must_use]
-    pub fn together(of: &str, all: &[ToldLatency]) -> Self {
+    pub fn together(of: &str, all: &[ReportedLatency]) -> Self {
         let counts: Option<Vec<f64>> = all.iter().map(|one| one.count.map(|count| count as f64)).collect();
         let total = counts.as_ref().map(|counts| counts.iter().sum::<f64>()).filter(|total| *total > 0.0);
-        let weighted = |of: &dyn Fn(&ToldLatency) -> Option<f64>| {
+        let weighted = |of: &dyn Fn(&ReportedLatency) -> Option<f64>| {
             let parts = all.iter().zip(counts.as_ref()?).map(|(one, count)| Some(of(one)? * count));
             Some(parts.sum::<Option<f64>>()? / total?)
         };
         let mean = weighted(&|one| one.mean);
         let squares = weighted(&|one| Some(one.deviation?.powi(2) + one.mean?.powi(2)));
-        let extreme = |of: fn(&ToldLatency) -> Option<f64>, pick: fn(f64, f64) -> f64| {
+        let extreme = |of: fn(&ReportedLatency) -> Option<f64>, pick: fn(f64, f64) -> f64| {
             all.iter().map(of).collect::<Option<Vec<f64>>>()?.into_iter().reduce(pick)
         };
         let histograms: Option<Vec<&Histogram>> = all.iter().map(|one| one.histogram.as_ref()).collect();
@@ -185,7 +185,7 @@ impl ToldLatency {
             all.into_iter().for_each(|one| sum.merge(one));
             sum
         });
-        ToldLatency {
+        ReportedLatency {
             of: of.into(),
             count: all.iter().try_fold(0u64, |sum, one| sum.checked_add(one.count?)),
             mean,

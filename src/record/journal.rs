@@ -79,14 +79,14 @@ pub struct EngineChoice {
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Line {
+enum JournalLine {
     Header(Box<Header>),
     Point(Box<PointRecord>),
     Imported(Box<Imported>),
 }
 
 /// A line of the journal below its header.
-enum Entry {
+enum JournalEntry {
     /// A measured point.
     Point(Box<PointRecord>),
     /// A measurement of another tool.
@@ -150,7 +150,7 @@ impl Journal {
         let file = made.create(FILE_NAME).map_err(failed)?;
         lock(&path, &file)?;
         let mut journal = Self { path, file, whole: 0 };
-        journal.append(&Line::Header(Box::new(header.clone())))?;
+        journal.append(&JournalLine::Header(Box::new(header.clone())))?;
         // The directory entry of the file must be on disk too, otherwise a power failure loses the whole file.
         made.sync().map_err(failed)?;
         Ok(journal)
@@ -190,7 +190,7 @@ impl Journal {
         let file = Directory::open(directory).and_then(|directory| directory.append(name)).map_err(failed)?;
         // Read only once no other process can append any more.
         lock(&path, &file)?;
-        let Lines { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
+        let JournalSummary { header, whole, cut } = read_lines(&path, BufReader::new(&file), &mut points_alone(each))?;
         file.set_len(whole).map_err(failed)?;
         Ok((Self { path, file, whole }, header, cut))
     }
@@ -200,7 +200,7 @@ impl Journal {
     /// # Errors
     /// The disk is full or gone. Earlier lines stay readable.
     pub fn point(&mut self, record: &PointRecord) -> Result<(), Error> {
-        self.append(&Line::Point(Box::new(record.clone())))
+        self.append(&JournalLine::Point(Box::new(record.clone())))
     }
 
     /// Appends a measurement of another tool and waits until it is on disk.
@@ -208,10 +208,10 @@ impl Journal {
     /// # Errors
     /// As [`Journal::point`].
     pub fn imported(&mut self, imported: &Imported) -> Result<(), Error> {
-        self.append(&Line::Imported(Box::new(imported.clone())))
+        self.append(&JournalLine::Imported(Box::new(imported.clone())))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), Error> {
+    fn append(&mut self, line: &JournalLine) -> Result<(), Error> {
         let mut text = serde_json::to_vec(line).expect("a journal line is made of maps with text keys");
         text.push(b'\n');
         // A file without a name is deleted when it is closed, with everything written to it.
@@ -355,9 +355,9 @@ fn of_another_version(path: &Path, line: &[u8]) -> Option<Error> {
 /// The text is of a later format, or damaged anywhere except in its last line.
 pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
     let (mut points, mut imported) = (Vec::new(), Vec::new());
-    let Lines { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
-        Entry::Point(point) => points.push(*point),
-        Entry::Imported(told) => imported.push(*told),
+    let JournalSummary { header, cut, .. } = read_lines(path, text, &mut |_, entry| match entry {
+        JournalEntry::Point(point) => points.push(*point),
+        JournalEntry::Imported(told) => imported.push(*told),
     })?;
     Ok(Run { header, points, imported, cut })
 }
@@ -369,14 +369,14 @@ pub fn parse(path: &Path, text: impl BufRead) -> Result<Run, Error> {
 /// As [`read`].
 pub fn scan(path: &Path, each: &mut Each) -> Result<(Header, bool), Error> {
     let path = file_of(path);
-    let Lines { header, cut, .. } = read_lines(&path, opened(&path)?, &mut points_alone(each))?;
+    let JournalSummary { header, cut, .. } = read_lines(&path, opened(&path)?, &mut points_alone(each))?;
     Ok((header, cut))
 }
 
 /// Passes the points to `each` and skips all other entries.
-fn points_alone(each: &mut Each) -> impl FnMut(&Header, Entry) {
+fn points_alone(each: &mut Each) -> impl FnMut(&Header, JournalEntry) {
     |header, entry| {
-        if let Entry::Point(point) = entry {
+        if let JournalEntry::Point(point) = entry {
             each(header, *point);
         }
     }
@@ -396,7 +396,7 @@ pub fn header(path: &Path) -> Result<Header, Error> {
 pub type Each<'a> = dyn FnMut(&Header, PointRecord) + 'a;
 
 /// Summary of a journal that was read to its end.
-struct Lines {
+struct JournalSummary {
     header: Header,
     /// Length of all complete lines, in bytes.
     whole: u64,
@@ -405,7 +405,11 @@ struct Lines {
 }
 
 /// Passes every line below the header to `each`, together with the header.
-fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header, Entry)) -> Result<Lines, Error> {
+fn read_lines(
+    path: &Path,
+    mut text: impl BufRead,
+    each: &mut dyn FnMut(&Header, JournalEntry),
+) -> Result<JournalSummary, Error> {
     let damaged = |number: usize, why: &str| {
         if number == 1 {
             return Error::usage(
@@ -438,16 +442,16 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
                 .unwrap_or_else(|| damaged(number, &error.to_string()))
         })?;
         let entry = match entry {
-            Line::Header(first) if header.is_none() => {
+            JournalLine::Header(first) if header.is_none() => {
                 header = Some(*first);
                 continue;
             }
-            Line::Header(_) => return Err(damaged(number, "a second header")),
-            Line::Point(point) if point.measured.0 / point.window.0.max(1) > WINDOWS_MAX => {
+            JournalLine::Header(_) => return Err(damaged(number, "a second header")),
+            JournalLine::Point(point) if point.measured.0 / point.window.0.max(1) > WINDOWS_MAX => {
                 return Err(damaged(number, "its windows are too narrow for its length"));
             }
-            Line::Point(point) => Entry::Point(point),
-            Line::Imported(imported) => Entry::Imported(imported),
+            JournalLine::Point(point) => JournalEntry::Point(point),
+            JournalLine::Imported(imported) => JournalEntry::Imported(imported),
         };
         match &header {
             Some(header) => each(header, header.in_this_format(entry)),
@@ -460,13 +464,13 @@ fn read_lines(path: &Path, mut text: impl BufRead, each: &mut dyn FnMut(&Header,
             "start the run again",
         )
     })?;
-    Ok(Lines { header, whole, cut })
+    Ok(JournalSummary { header, whole, cut })
 }
 
 impl Header {
     /// Before format 3 sessions of a database were called depths.
-    fn in_this_format(&self, mut entry: Entry) -> Entry {
-        if let Entry::Point(point) = &mut entry
+    fn in_this_format(&self, mut entry: JournalEntry) -> JournalEntry {
+        if let JournalEntry::Point(point) = &mut entry
             && let Coordinates::Depth { depth, .. } = point.coordinates
             && self.format < 3
             && point.streams.first().is_some_and(|stream| stream.sql.is_some())

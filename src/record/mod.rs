@@ -12,4 +12,6 @@ mod recording;
 pub use coverage::{Coverage, CoverageMap};
 pub use histogram::{Band, Histogram};
 pub use imported::Imported;
-pub use recording::{End, KindRecord, Latencies, PointRecord, Recorder, Seconds, StreamRecord, Times, WINDOW, Window};
+pub use recording::{
+    End, KindRecord, Latencies, OperationTimes, PointRecord, Recorder, SharedWindows, StreamRecord, WINDOW, Window,
+};

@@ -226,7 +226,7 @@ impl PointRecord {
 
 /// Times of one operation, on the point's clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub struct OperationTimes {
     /// When it should have started.
     pub due: Nanos,
     /// When it was submitted to the session.
@@ -238,19 +238,19 @@ pub struct Times {
 /// The completed seconds of one class, shared by the recorders of all its workers. Separate seconds for hundreds of
 /// workers would fill the memory within an hour.
 #[derive(Debug)]
-pub struct Seconds {
+pub struct SharedWindows {
     width: Nanos,
     /// By [`Kind::index`].
     kinds: [Mutex<Vec<Window>>; Kind::ALL.len()],
 }
 
-impl Default for Seconds {
+impl Default for SharedWindows {
     fn default() -> Self {
         Self::new(WINDOW)
     }
 }
 
-impl Seconds {
+impl SharedWindows {
     /// Creates an empty list of windows of `width`.
     #[must_use]
     pub fn new(width: Nanos) -> Self {
@@ -260,12 +260,12 @@ impl Seconds {
     /// The windows stored so far, all kinds of operations together, for a look at a running measurement. The latest
     /// windows may lack operations that a worker still holds.
     #[must_use]
-    pub fn so_far(&self) -> Vec<Window> {
+    pub fn snapshot(&self) -> Vec<Window> {
         self.since(0)
     }
 
-    /// Like [`Seconds::so_far`], from window number `first` on. Suits repeated calls: it copies only the requested
-    /// windows.
+    /// Like [`SharedWindows::snapshot`], from window number `first` on. Suits repeated calls: it copies only the
+    /// requested windows.
     #[must_use]
     pub fn since(&self, first: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
@@ -282,7 +282,7 @@ impl Seconds {
 /// One worker's counts for one stream, written in the main loop. Allocates only once a second.
 #[derive(Debug)]
 pub struct Recorder {
-    seconds: Arc<Seconds>,
+    seconds: Arc<SharedWindows>,
     /// Beginning of the measurement; operations due earlier are warm-up. `Nanos::MAX` until it is known.
     measure_from: Nanos,
     /// Indexed by [`Kind::index`]; `None` for kinds that cannot occur.
@@ -380,7 +380,7 @@ impl KindRecorder {
 
     /// Records an operation that was due in an earlier second and ended late.
     #[cold]
-    fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: Times, outcome: Outcome) {
+    fn record_late(&self, past: &Mutex<Vec<Window>>, from: Nanos, times: OperationTimes, outcome: Outcome) {
         let mut past = lock(past);
         let window = window_at(&mut past, from, times.due, self.width);
         match outcome {
@@ -413,7 +413,7 @@ impl Recorder {
     /// Creates a recorder for a stream with operations of `kinds`; `open` if they can be due before they start.
     /// Completed seconds go to `seconds`.
     #[must_use]
-    pub fn new(open: bool, kinds: &[Kind], seconds: Arc<Seconds>) -> Self {
+    pub fn new(open: bool, kinds: &[Kind], seconds: Arc<SharedWindows>) -> Self {
         let width = seconds.width;
         let kinds = Kind::ALL.map(|kind| kinds.contains(&kind).then(|| KindRecorder::new(open, width)));
         let delay = open.then(DenseLatencies::default);
@@ -442,7 +442,7 @@ impl Recorder {
 
     /// Records a completed operation of `kind`.
     #[inline]
-    pub fn record(&mut self, kind: Kind, times: Times, outcome: Outcome) {
+    pub fn record(&mut self, kind: Kind, times: OperationTimes, outcome: Outcome) {
         if times.due < self.measure_from {
             self.record_warm_up(outcome);
             return;
@@ -469,7 +469,7 @@ impl Recorder {
     }
 
     /// Adds this worker's counts, and the completed seconds of its class, to the record of the class.
-    pub fn pour_into(self, record: &mut StreamRecord) {
+    pub fn merge_into(self, record: &mut StreamRecord) {
         record.warm_up_done += self.warm_up_done;
         if let Some(mut delay) = self.delay {
             record.delay.get_or_insert_default().merge(&delay.take());
@@ -508,9 +508,9 @@ mod tests {
         }
     }
 
-    fn times(due_ms: u64, start_ms: u64, done_ms: u64) -> Times {
+    fn times(due_ms: u64, start_ms: u64, done_ms: u64) -> OperationTimes {
         let [due, start, done] = [due_ms, start_ms, done_ms].map(Nanos::from_millis);
-        Times { due, start, done }
+        OperationTimes { due, start, done }
     }
 
     #[test]
@@ -522,7 +522,7 @@ mod tests {
         recorder.record(Kind::Read, times(1500, 3000, 3300), Outcome::Done);
         recorder.record(Kind::Read, times(1600, 3000, 3300), Outcome::Failed(Cause::Short));
         let mut record = stream(&[Kind::Read]);
-        recorder.pour_into(&mut record);
+        recorder.merge_into(&mut record);
         let windows = &record.kinds[0].windows;
         assert_eq!(windows.iter().map(|w| (w.done, w.failures())).collect::<Vec<_>>(), [(1, 1), (0, 0), (1, 0)]);
         assert_eq!(windows[0].response.max, Nanos::from_millis(1800).0);
@@ -536,7 +536,7 @@ mod tests {
             ops in prop::collection::vec((0u64..10_000, 0u64..3_000, 0usize..3, any::<bool>(), 0usize..3), 0..200)
         ) {
             let mut alone = Recorder::new(false, &Kind::ALL, Arc::default());
-            let seconds = Arc::<Seconds>::default();
+            let seconds = Arc::<SharedWindows>::default();
             let mut split: [Recorder; 3] = std::array::from_fn(|_| Recorder::new(false, &Kind::ALL, seconds.clone()));
             alone.measure_from(Nanos(0));
             split.iter_mut().for_each(|r| r.measure_from(Nanos(0)));
@@ -548,8 +548,8 @@ mod tests {
                 split[*worker].record(kind, times, outcome);
             }
             let (mut one, mut many) = (stream(&Kind::ALL), stream(&Kind::ALL));
-            alone.pour_into(&mut one);
-            split.into_iter().for_each(|r| r.pour_into(&mut many));
+            alone.merge_into(&mut one);
+            split.into_iter().for_each(|r| r.merge_into(&mut many));
             let total = one.total();
             prop_assert_eq!(total.done + total.failures(), ops.len() as u64);
             prop_assert_eq!(total.response.histogram.count(), total.done);

@@ -1,7 +1,7 @@
 //! Advice as text and as JSON: each setting with its range, formula and source, and for each product the statements in
 //! one block to copy.
 
-use crate::analyse::{Advice, Calibration, Product, Section, advise, warnings_of};
+use crate::analyse::{Advice, Calibration, Product, ProductAdvice, advise, warnings_of};
 use crate::record::journal::{Header, Run};
 use serde::Serialize;
 use std::fmt::Write;
@@ -17,14 +17,14 @@ const APPLIED: &str = "Nothing was applied: the statements are for you to judge 
 
 /// The JSON document. Fields are only added, never renamed or removed.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+struct AdviceReport<'a> {
     version: &'a str,
     started: &'a str,
     target: &'a str,
     applied: bool,
     /// Names of the run's warnings.
     warnings: Vec<String>,
-    products: Vec<Section>,
+    products: Vec<ProductAdvice>,
 }
 
 /// Advice for `products`, as text.
@@ -51,7 +51,7 @@ pub fn text(run: &Run, found: &Calibration, products: &[Product]) -> String {
 #[must_use]
 pub fn json(run: &Run, found: &Calibration, products: &[Product]) -> String {
     let header = &run.header;
-    let document = Document {
+    let document = AdviceReport {
         version: &header.version,
         started: &header.started,
         target: &header.facts.name,
@@ -127,7 +127,7 @@ fn command_line(command: &str) -> String {
 }
 
 /// Warnings as comments before the statements, because these are copied without the text above them.
-fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
+fn cautions(section: &ProductAdvice, warnings: &[String]) -> Vec<String> {
     let comment = section.database.comment();
     let mut lines = Vec::new();
     let mut warn = |what: &str| {
@@ -149,7 +149,7 @@ fn cautions(section: &Section, warnings: &[String]) -> Vec<String> {
 }
 
 /// Sources of the settings, each document once.
-fn sources(section: &Section) -> String {
+fn sources(section: &ProductAdvice) -> String {
     let mut sources: Vec<&str> = Vec::new();
     for setting in &section.settings {
         if !sources.contains(&setting.source) {

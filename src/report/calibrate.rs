@@ -2,10 +2,11 @@
 
 use super::distribution::Chosen;
 use super::document::{Block, Document, Headline, Section};
+use super::frame::about;
 use super::points::{self, Units};
 use super::throughput::{self, first_classes};
-use super::{about, distribution, parts, setup, timeline};
-use crate::analyse::{AtLoad, Calibration, CurveFacts, LogWrites, Peak, PointSummary};
+use super::{distribution, parts, setup, timeline};
+use crate::analyse::{AtLoad, Calibration, CurveShape, LogWrites, Peak, PointSummary};
 use crate::model::Step;
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -91,7 +92,7 @@ fn curve(run: &Run, found: &Calibration) -> Section {
 }
 
 /// The knee and two theories about it, one sentence each; `rate` is the unit of throughput.
-pub(super) fn knee(shape: &CurveFacts, rate: &str) -> Vec<String> {
+pub(super) fn knee(shape: &CurveShape, rate: &str) -> Vec<String> {
     let Some(knee) = shape.knee else { return Vec::new() };
     let reached = if knee.bounded_above {
         "beyond it latency grows and throughput does not"

@@ -520,7 +520,7 @@ mod tests {
     use super::*;
     use crate::model::{Bytes, Cause, KIB, Load, Matrix, Outcome, RunLevel};
     use crate::record::histogram::bucket_of;
-    use crate::record::{Coverage, KindRecord, Recorder, Times};
+    use crate::record::{Coverage, KindRecord, OperationTimes, Recorder};
     use crate::report::golden;
     use proptest::prelude::*;
 
@@ -569,10 +569,10 @@ mod tests {
         for Ios(_, kind, count, latency) in ios.iter().filter(|ios| ios.0 == name) {
             for index in 0..*count {
                 let due = Nanos(Nanos::from_secs(seconds).0 / count * index);
-                recorder.record(*kind, Times { due, start: due, done: due.plus(*latency) }, Outcome::Done);
+                recorder.record(*kind, OperationTimes { due, start: due, done: due.plus(*latency) }, Outcome::Done);
             }
         }
-        recorder.pour_into(&mut record);
+        recorder.merge_into(&mut record);
         record
     }
 

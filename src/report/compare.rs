@@ -7,7 +7,7 @@ use super::distribution::Chosen;
 use super::document::{Axis, Block, Document, Headline, Lines, Merge, Plot, Section, Series, Shape, Table, Unit};
 use super::soak::thinned;
 use super::throughput::{self, At, Group, first_classes};
-use super::{distribution, parts, setup};
+use super::{distribution, frame, parts, setup};
 use crate::analyse::{
     self, Change, Comparison, Conclusion, Course, Estimate, Figure, Judgement, Limits, LoadChange, PointSummary, Row,
     Scope, Subject, summarise_within,
@@ -26,14 +26,14 @@ const PANELS_MAX: usize = 12;
 /// Prepares a run for a comparison.
 #[must_use]
 pub fn subject<'a>(name: &str, run: &'a Run) -> Subject<'a> {
-    let (header, result) = (&run.header, super::result(run));
+    let (header, result) = (&run.header, frame::result(run));
     let is_more_planned = header.request().next(header.facts.usable.0, 0, result.points()).is_some();
     Subject::of_run(name, run, &result, is_more_planned)
 }
 
 /// The JSON report. Fields are only added, never renamed or removed.
 #[derive(Serialize)]
-struct Report<'a> {
+struct ComparisonReport<'a> {
     conclusion: Conclusion,
     #[serde(flatten)]
     comparison: &'a Comparison,
@@ -44,7 +44,7 @@ struct Report<'a> {
 #[must_use]
 pub fn json(comparison: &Comparison) -> String {
     let (conclusion, findings) = (comparison.conclusion(), comparison.findings());
-    super::data::document(&Report { conclusion, comparison, findings })
+    super::data::document(&ComparisonReport { conclusion, comparison, findings })
 }
 
 /// The report of these runs, with `found` as their comparison; the first run is the baseline.
@@ -96,11 +96,13 @@ fn value(row: &Row, run: usize) -> String {
 }
 
 /// `80,123 ± 0.6 %`.
-fn shown(figure: Figure, unit: analyse::Unit) -> String {
+fn shown(figure: Figure, unit: analyse::FigureUnit) -> String {
     let value = bare(figure.estimate, unit);
     let Some(interval) = figure.estimate.interval else { return value };
     match unit {
-        analyse::Unit::PerSecond | analyse::Unit::MbPerSecond | analyse::Unit::Microseconds if figure.is_known() => {
+        analyse::FigureUnit::PerSecond | analyse::FigureUnit::MbPerSecond | analyse::FigureUnit::Microseconds
+            if figure.is_known() =>
+        {
             match figure.estimate.precision() {
                 Some(share) if share >= 1.0 => format!("{value} ± over 100 %"),
                 None => parts::time_between(figure.estimate),
@@ -115,10 +117,10 @@ fn shown(figure: Figure, unit: analyse::Unit) -> String {
     }
 }
 
-fn bare(estimate: Estimate, unit: analyse::Unit) -> String {
+fn bare(estimate: Estimate, unit: analyse::FigureUnit) -> String {
     match unit {
-        analyse::Unit::Microseconds => parts::time(estimate.value),
-        analyse::Unit::Share => super::soak::share(estimate.value),
+        analyse::FigureUnit::Microseconds => parts::time(estimate.value),
+        analyse::FigureUnit::Share => super::soak::share(estimate.value),
         _ => parts::count(estimate.value),
     }
 }
@@ -260,13 +262,13 @@ fn colour(run: usize) -> Option<u8> {
 }
 
 /// The unit of an axis.
-fn axis_unit(unit: analyse::Unit) -> Unit {
+fn axis_unit(unit: analyse::FigureUnit) -> Unit {
     match unit {
-        analyse::Unit::PerSecond => Unit::PerSecond,
-        analyse::Unit::MbPerSecond => Unit::MbPerSecond,
-        analyse::Unit::Microseconds => Unit::Microseconds,
-        analyse::Unit::Share => Unit::Share,
-        analyse::Unit::Outstanding | analyse::Unit::Count | analyse::Unit::Other => Unit::Number,
+        analyse::FigureUnit::PerSecond => Unit::PerSecond,
+        analyse::FigureUnit::MbPerSecond => Unit::MbPerSecond,
+        analyse::FigureUnit::Microseconds => Unit::Microseconds,
+        analyse::FigureUnit::Share => Unit::Share,
+        analyse::FigureUnit::Outstanding | analyse::FigureUnit::Count | analyse::FigureUnit::Other => Unit::Number,
     }
 }
 
@@ -278,7 +280,7 @@ fn over_time(runs: &[(&Run, &Subject)]) -> Option<Section> {
         .flat_map(|(run, (_, one))| one.over_time.courses.iter().map(move |course| (run, course)))
         .collect();
     // Quantities that are judged come first.
-    courses.sort_by_key(|(_, course)| course.unit == analyse::Unit::Other);
+    courses.sort_by_key(|(_, course)| course.unit == analyse::FigureUnit::Other);
     let line = |(run, course): (usize, &Course)| Series {
         colour: colour(run),
         ..thinned(&runs[run].1.name, &course.values, |at| at.0, &|at| Some(at.1), Merge::Median)

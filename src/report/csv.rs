@@ -5,9 +5,9 @@ use csv::Writer;
 use std::fmt::Display;
 
 /// A table that is written cell by cell. Each row has a cell for each column.
-pub(super) struct Table(Writer<Vec<u8>>);
+pub(super) struct CsvTable(Writer<Vec<u8>>);
 
-impl Table {
+impl CsvTable {
     /// Creates a table with these columns, which commas separate.
     pub(super) fn new(columns: &str) -> Self {
         let mut table = Self(Writer::from_writer(Vec::new()));
@@ -60,7 +60,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::CsvTable;
 
     #[test]
     fn a_text_stays_one_cell_and_is_no_formula() {
@@ -79,7 +79,7 @@ mod tests {
             ("\u{1b}[2J", "\\u{1b}[2J"),
             ("", ""),
         ] {
-            let mut table = Table::new("text,figure,word");
+            let mut table = CsvTable::new("text,figure,word");
             table.text(text).figure(None).value(-1).end();
             assert_eq!(table.into_text(), format!("text,figure,word\n{is},,-1\n"), "{text:?}");
         }

@@ -3,10 +3,11 @@
 use super::calibrate::knee;
 use super::distribution::Chosen;
 use super::document::{Block, Document, Extent, Headline, Section};
+use super::frame::about;
 use super::points::{self, Units};
 use super::throughput::{self, first_classes};
-use super::{about, distribution, parts, setup, timeline};
-use crate::analyse::{AtLoad, CurveFacts, CurveResult, Estimate, Naming, PointSummary};
+use super::{distribution, parts, setup, timeline};
+use crate::analyse::{AtLoad, CurveResult, CurveShape, Estimate, Naming, PointSummary};
 use crate::model::{CurveRequest, Ratio, Request, Step};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -165,7 +166,7 @@ fn draw_last_in_text(blocks: &mut [Block]) {
 }
 
 /// A limit of throughput, in a sentence.
-fn cap(shape: &CurveFacts, rate: &str) -> Option<String> {
+fn cap(shape: &CurveShape, rate: &str) -> Option<String> {
     let cap = shape.cap?;
     let [low, high] = [cap.interval.low, cap.interval.high].map(parts::count);
     let throughput = parts::count(cap.throughput);

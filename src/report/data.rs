@@ -1,7 +1,7 @@
 //! The machine-readable report: JSON and CSV.
 
-use super::csv::Table;
-use crate::analyse::sql::{Figure, ServerFigures};
+use super::csv::CsvTable;
+use crate::analyse::sql::{ServerFigures, ServerRate};
 use crate::analyse::{
     Calibration, ClassSummary, Conclusion, CurveResult, ImportedSummary, LayersResult, PointSummary, Predictability,
     RunResult,
@@ -49,7 +49,7 @@ pub(super) fn document(report: &impl Serialize) -> String {
 
 /// The JSON report. Fields are only added, never renamed or removed.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct RunReport<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     conclusion: Conclusion,
@@ -78,7 +78,7 @@ struct Report<'a> {
 pub fn json(run: &Run, result: &RunResult) -> String {
     let header = &run.header;
     let points = result.points();
-    let mut report = Report {
+    let mut report = RunReport {
         head: Head::of(header),
         conclusion: result.conclusion(header),
         points_planned: header.points.len().max(points.len()),
@@ -108,7 +108,7 @@ pub fn json(run: &Run, result: &RunResult) -> String {
 /// the end, never renamed or removed.
 #[must_use]
 pub fn csv(points: &[PointSummary]) -> String {
-    let mut table = Table::new(
+    let mut table = CsvTable::new(
         "small,large,class,io_bytes,outstanding,done,failed,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
          p90_us,p99_us,p999_us,max_us,littles_law,steady,cpu_us_per_io,warm_up_s,measured_s,distinct_blocks,\
          step,offered,iops_low,iops_high,p50_low_us,p50_high_us,p99_low_us,p99_high_us,service_p50_us,\
@@ -141,7 +141,7 @@ pub fn csv(points: &[PointSummary]) -> String {
 }
 
 /// Writes the columns from `step` to `unserved`: intervals, and figures of an open loop. Empty means unknown.
-fn confidence(table: &mut Table, point: &PointSummary, class: &ClassSummary) {
+fn confidence(table: &mut CsvTable, point: &PointSummary, class: &ClassSummary) {
     let known = class.confidence;
     let intervals = [class.rate().interval, known.and_then(|known| known.p50_us), known.and_then(|known| known.p99_us)];
     table.value(point.coordinates.step_name()).figure(class.offered);
@@ -153,10 +153,10 @@ fn confidence(table: &mut Table, point: &PointSummary, class: &ClassSummary) {
 }
 
 /// Writes the columns from `blocks_per_s` on: a database server's figures. Empty for raw I/O, and if not reported.
-fn of_server(table: &mut Table, point: &PointSummary) {
+fn of_server(table: &mut CsvTable, point: &PointSummary) {
     let sql = point.sql.as_deref();
     let server = sql.and_then(|sql| sql.server.as_ref());
-    let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+    let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
     let figures = [
         sql.map(|sql| sql.visited.per_s),
         rate(|server| server.logical),

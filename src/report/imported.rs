@@ -2,7 +2,7 @@
 //!
 //! A figure that the tool does not report is `-`, and a note below the table explains what is missing.
 
-use super::csv::Table as Csv;
+use super::csv::CsvTable;
 use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Table, Unit};
 use super::{distribution, parts, soak};
 use crate::analyse::{Estimate, ImportedResult, ImportedSummary, LoadFigures, SeriesSummary};
@@ -276,7 +276,7 @@ pub(super) fn csv(result: &ImportedResult) -> String {
 
 /// One line for each kind of each load.
 fn loads_csv(found: &[ImportedSummary]) -> String {
-    let mut table = Csv::new(
+    let mut table = CsvTable::new(
         "source,tool,job,load,like,class,kind,io_bytes,seconds,done,iops,mib_per_s,mean_us,deviation_us,min_us,p50_us,\
          p90_us,p99_us,p999_us,max_us,quantiles_of,littles_law",
     );
@@ -293,7 +293,7 @@ fn loads_csv(found: &[ImportedSummary]) -> String {
 
 /// One line for each sample.
 fn series_csv(found: &[ImportedSummary]) -> String {
-    let mut table = Csv::new("source,tool,series,unit,begin,seconds,value,count");
+    let mut table = CsvTable::new("source,tool,series,unit,begin,seconds,value,count");
     for (one, series) in found.iter().flat_map(|one| one.series.iter().map(move |series| (one, series))) {
         for sample in &series.samples {
             table.text(source(one)).text(&one.tool).text(&series.name).text(&series.unit);

@@ -2,9 +2,9 @@
 //! layers.
 
 use super::document::{Axis, Block, Document, Headline, Lines, Plot, Section, Series, Shape, Unit};
+use super::frame::about;
 use super::points::{self, Units};
-use super::sql::server_line;
-use super::{about, parts, setup, timeline};
+use super::{parts, setup, timeline};
 use crate::analyse::{LayerFigures, LayerStep, LayerTable, LayersResult};
 use crate::model::{Layer, Request};
 use crate::record::journal::Run;
@@ -23,7 +23,7 @@ const LEGEND: [&str; 4] = [
 /// Completes `frame`, which has the heading and the conclusion.
 pub(super) fn document(run: &Run, found: &LayersResult, findings: Section, frame: Document) -> Document {
     let workload = workload(run);
-    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| server_line(server) + "; ");
+    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
         about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
         headlines: found.widest().map_or_else(Vec::new, |(index, table)| headlines(index, table)),

@@ -2,10 +2,11 @@
 
 use super::distribution::Chosen;
 use super::document::{Block, Chart, Document, Headline, Heat, Plot, Section, Shape, Unit};
+use super::frame::about;
 use super::points::{self, ByteRate, Units};
 use super::throughput::{self, Group, first_classes};
-use super::{about, distribution, parts, setup, timeline};
-use crate::analyse::{ClassSummary, CurveFacts, Estimate, MatrixCell, MatrixResult, PointSummary};
+use super::{distribution, parts, setup, timeline};
+use crate::analyse::{ClassSummary, CurveShape, Estimate, MatrixCell, MatrixResult, PointSummary};
 use crate::model::{Coordinates, Request};
 use crate::record::PointRecord;
 use crate::record::journal::Run;
@@ -156,7 +157,7 @@ fn field(
 }
 
 /// Small I/O without large I/O, and large without small, as lines.
-fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
+fn alone(points: &[PointSummary], shape: &CurveShape) -> Option<Section> {
     let small = first_classes(points, |point| point.coordinates.small_alone().is_some_and(|small| small > 0));
     let large = first_classes(points, |point| point.coordinates.large_alone().is_some_and(|large| large > 0));
     let group = Group { name: "", loads: small.clone(), shape: Shape::Line };
@@ -173,7 +174,7 @@ fn alone(points: &[PointSummary], shape: &CurveFacts) -> Option<Section> {
 
 /// Points for the distributions: the minimum and maximum number of small I/Os alone, the knee between them, and the
 /// highest load with large I/O.
-fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &CurveFacts) -> Vec<Chosen<'a>> {
+fn chosen<'a>(points: &[PointSummary], records: &'a [PointRecord], shape: &CurveShape) -> Vec<Chosen<'a>> {
     let alone = || points.iter().filter_map(|point| point.coordinates.small_alone()).filter(|small| *small > 0);
     let knee = shape.knee.and_then(|knee| alone().find(|small| (f64::from(*small) - knee.load).abs() < 0.5));
     let mut wanted: Vec<(u32, u32)> =

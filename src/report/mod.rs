@@ -3,10 +3,10 @@
 //! Input: a journal that was read. Output: text. Each verb has one function that builds a [`Document`], which
 //! [`text`] and [`html`] render. Pure: nothing here opens a file or reads a clock.
 
-use crate::analyse::{Conclusion, PointSummary, RunResult};
-use crate::model::{Moment, Target};
-use crate::record::journal::{Header, Run};
+use crate::analyse::RunResult;
+use crate::record::journal::Run;
 use document::{Document, Section};
+use frame::frame;
 
 pub mod advice;
 mod calibrate;
@@ -19,6 +19,7 @@ pub mod data;
 mod distribution;
 pub mod document;
 pub mod fio;
+mod frame;
 #[cfg(test)]
 pub(crate) mod golden;
 pub mod html;
@@ -37,13 +38,7 @@ mod throughput;
 mod timeline;
 mod unit;
 
-/// The results of a run.
-#[must_use]
-pub fn result(run: &Run) -> RunResult {
-    let usable = run.header.facts.usable.0;
-    let is_more_planned = |points: &[PointSummary]| run.header.request().next(usable, 0, points).is_some();
-    RunResult::of(run, &is_more_planned)
-}
+pub use frame::result;
 
 /// The report of a run.
 #[must_use]
@@ -62,32 +57,6 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
     };
     document.sections.extend(cut_off(run));
     document
-}
-
-/// Title, heading and conclusion.
-fn frame(header: &Header, conclusion: Conclusion) -> Document {
-    let verb = header.request().verb();
-    let begun = header.started.parse::<Moment>().map_or_else(|_| header.started.clone(), Moment::short);
-    let target = &header.facts.name;
-    Document {
-        title: format!("{target}: rigel {verb}, {begun}"),
-        heading: format!("rigel {verb} of {target}, {begun}"),
-        conclusion,
-        ..Document::default()
-    }
-}
-
-/// What was measured and how, in a line: size, workload, engine, and how much was measured.
-fn about(header: &Header, workload: &str, measured: &str) -> String {
-    // The name of a scratch file contains its size.
-    let size = match header.target {
-        Target::Scratch { .. } => String::new(),
-        _ if header.facts.usable.0 == 0 => String::new(),
-        _ => header.facts.usable.to_string(),
-    };
-    let engine = format!("by {}{}", header.engine.name, setup::manner(header));
-    let parts = [size, workload.into(), engine, measured.into(), format!("Rigel {}", header.version)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Says that the journal's last line was lost, if it was.

@@ -2,8 +2,9 @@
 
 use super::document::{Block, Section};
 use super::parts;
-use crate::model::{BlockDevice, Request, Target, VolumeMember};
+use crate::model::{BlockDevice, Request, ServerFacts, Target, VolumeMember};
 use crate::record::journal::Header;
+use std::fmt::Write;
 
 /// The section about the setup; `workload` describes the load in words.
 pub(super) fn section(header: &Header, workload: &str) -> Section {
@@ -45,6 +46,16 @@ pub(super) fn section(header: &Header, workload: &str) -> Section {
     parts::full(parts::section("setup", "What was run, on what", lead, blocks))
 }
 
+/// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8 KiB: 1 GiB`.
+pub(super) fn server_line(server: &ServerFacts) -> String {
+    let how = if server.direct { "direct I/O" } else { "through the page cache" };
+    let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
+    if let Some(tables) = server.tables {
+        let _ = write!(text, "; {tables}: {}", tables.bytes());
+    }
+    text
+}
+
 /// How the engine reads, after its name: direct, or through the page cache.
 pub(super) fn manner(header: &Header) -> &'static str {
     match header.target {
@@ -67,7 +78,7 @@ fn what(header: &Header, workload: &str) -> Vec<Vec<String>> {
         pair("Rigel", &header.version),
     ];
     if let Some(server) = &header.facts.server {
-        rows.insert(1, pair("server", &super::sql::server_line(server)));
+        rows.insert(1, pair("server", &server_line(server)));
     }
     if let Some(seed) = seed(header) {
         rows.push(pair("seed", &seed));

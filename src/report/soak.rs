@@ -3,12 +3,13 @@
 //! Input: rounds and their analysis, from a soak's journal or from another tool's figures. What is unknown of such
 //! figures, such as latencies, is left out.
 
-use super::csv::Table as Csv;
+use super::csv::CsvTable;
 use super::data::{self, Head};
 use super::document::{
     Axis, Block, Document, Headline, Heat, Lines, Mark, Merge, Plot, Section, Series, Shape, Status, Table, Unit,
 };
-use super::{about, frame, parts, setup};
+use super::frame::{about, frame};
+use super::{parts, setup};
 use crate::analyse::{
     Breach, ChangePoint, Conclusion, CutRounds, DailyPattern, Episode, HostShift, ObjectiveResult, Outlier,
     Predictability, Quantity, Round, RoundEnd, RoundHost, SeriesFigures, SoakResult,
@@ -664,7 +665,7 @@ fn cut(cut: &CutRounds, to: Resolution) -> String {
 /// removed.
 #[must_use]
 pub fn csv(result: &SoakResult) -> String {
-    let mut table = Csv::new(
+    let mut table = CsvTable::new(
         "round,begin,seconds,done,failed,asked,rate,mean_us,p50_us,p99_us,max_us,end,kept,device,device_busy,\
          queue,cpu_busy,stolen,io_pressure,others_mb_per_s",
     );
@@ -695,7 +696,7 @@ fn end_name(end: &RoundEnd) -> &'static str {
 
 /// The JSON report of a soak. Fields are only added, never renamed or removed.
 #[derive(Serialize)]
-struct Report<'a> {
+struct SoakReport<'a> {
     #[serde(flatten)]
     head: Head<'a>,
     conclusion: Conclusion,
@@ -707,7 +708,7 @@ struct Report<'a> {
 /// The report as one JSON document.
 #[must_use]
 pub fn json(header: &Header, result: &SoakResult) -> String {
-    let report = Report {
+    let report = SoakReport {
         head: Head::of(header),
         conclusion: result.conclusion(header),
         predictability: &result.found,

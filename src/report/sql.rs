@@ -2,11 +2,11 @@
 
 use super::curve;
 use super::document::{Block, Document, Headline, Section, Table};
+use super::frame::about;
 use super::points::{self, Units};
-use super::{about, distribution, parts, setup, timeline};
-use crate::analyse::sql::{Figure, ServerFigures, SqlSummary, Wait, mib};
+use super::{distribution, parts, setup, timeline};
+use crate::analyse::sql::{ServerFigures, ServerRate, SqlSummary, Wait, mib};
 use crate::analyse::{ClassSummary, CurveResult, Naming, PointSummary};
-use crate::model::ServerFacts;
 use crate::record::journal::Run;
 use std::fmt::Write;
 
@@ -17,23 +17,13 @@ const EVENTS_MAX: usize = 8;
 pub(super) fn document(run: &Run, found: &CurveResult, findings: Section, frame: Document) -> Document {
     let Some((index, point, sql)) = found.busiest() else { return frame };
     let workload = curve::workload(run);
-    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| server_line(server) + "; ");
+    let server = run.header.facts.server.as_ref().map_or_else(String::new, |server| setup::server_line(server) + "; ");
     Document {
         about: server + &about(&run.header, &workload, &parts::points(found.points.len())),
         headlines: headlines(found, index, point, sql),
         sections: sections(run, found, findings, &workload),
         ..frame
     }
-}
-
-/// `PostgreSQL 18.1, buffer cache 32 MiB, direct I/O; 1 table of 131072 rows, one to a block of 8 KiB: 1 GiB`.
-pub(super) fn server_line(server: &ServerFacts) -> String {
-    let how = if server.direct { "direct I/O" } else { "through the page cache" };
-    let mut text = format!("{}, buffer cache {}, {how}", server.version, server.buffer_cache);
-    if let Some(tables) = server.tables {
-        let _ = write!(text, "; {tables}: {}", tables.bytes());
-    }
-    text
 }
 
 fn headlines(found: &CurveResult, index: usize, point: &PointSummary, sql: &SqlSummary) -> Vec<Headline> {
@@ -175,7 +165,7 @@ fn loads(points: &[PointSummary]) -> Table {
     for point in points {
         let Some(sql) = &point.sql else { continue };
         let server = sql.server.as_ref();
-        let rate = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+        let rate = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
         let cpu = rate(|server| server.cpu_us);
         rows.push(vec![
             point.coordinates.to_string(),
@@ -214,7 +204,7 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
         vec![format!("of those {kind}s"), parts::percent(share), parts::count(sql.operations_per_s * share)]
     };
     rows.extend(sql.kinds.iter().filter(|_| sql.kinds.len() > 1).map(of_kind));
-    let mut count = |name: &str, figure: Option<Figure>| {
+    let mut count = |name: &str, figure: Option<ServerRate>| {
         if let Some(figure) = figure {
             let each = figure.per_operation;
             let each = if each < 1000.0 { format!("{each:.2}") } else { parts::count(each) };
@@ -223,7 +213,7 @@ fn costs(sql: &SqlSummary, at: &str) -> Table {
     };
     count("blocks visited", Some(sql.visited));
     let server = sql.server.as_ref();
-    let of = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of);
+    let of = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of);
     count("logical reads", of(|server| server.logical));
     count("physical reads", of(|server| server.physical));
     count("blocks written", of(|server| server.written));
@@ -295,7 +285,7 @@ pub fn awr_lines(run: &Run, points: &[PointSummary]) -> String {
         let Some(sql) = &point.sql else { continue };
         let name = format!("{}:{}", run.header.started, point.coordinates.name());
         let server = sql.server.as_ref();
-        let figure = |of: fn(&ServerFigures) -> Option<Figure>| server.and_then(of).map(|figure| figure.per_s);
+        let figure = |of: fn(&ServerFigures) -> Option<ServerRate>| server.and_then(of).map(|figure| figure.per_s);
         let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{:.0}", value.trunc()));
         let mbs = |bytes: Option<f64>| bytes.map_or_else(String::new, |bytes| format!("{:.1}", mib(bytes)));
         let plain = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));

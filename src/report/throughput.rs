@@ -3,7 +3,7 @@
 use super::document::{Axis, Block, Chart, Lines, Mark, Plot, Series, Shape, Status, Unit};
 use super::parts;
 use super::points::ByteRate;
-use crate::analyse::{ClassSummary, Confidence, CurveFacts, LatencySummary, Limits, PointSummary, Sustained, Usl};
+use crate::analyse::{ClassSummary, Confidence, CurveShape, LatencySummary, Limits, PointSummary, Sustained, Usl};
 use crate::model::{Bound, Coordinates};
 
 /// Number of steps of the curve of a fitted law.
@@ -175,7 +175,7 @@ fn describe(group: &Group<'_>, unit_name: &str) -> Option<String> {
 }
 
 /// Marks at the knee, the cap, the bound and the highest kept rate.
-pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
+pub(super) fn marks(shape: &CurveShape, bound: Option<Bound>, sustained: Option<&Sustained>) -> Vec<Mark> {
     let mut marks = Vec::new();
     if let Some(knee) = shape.knee {
         let label = format!("knee, depth {}", knee.load);
@@ -203,7 +203,7 @@ pub(super) fn marks(shape: &CurveFacts, bound: Option<Bound>, sustained: Option<
 pub(super) fn closed_and_open<'a>(
     closed: Vec<At<'a>>,
     open: Vec<At<'a>>,
-    shape: &CurveFacts,
+    shape: &CurveShape,
     bound: Option<Bound>,
     sustained: &Sustained,
 ) -> Vec<(Group<'a>, Vec<Mark>)> {
@@ -218,7 +218,7 @@ pub(super) fn closed_and_open<'a>(
 }
 
 /// Throughput over depth, with intervals and the fitted law; `None` with fewer than two depths.
-pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveFacts, unit_name: &str) -> Option<Chart> {
+pub(super) fn depth_chart(loads: &[At<'_>], law: Option<Usl>, shape: &CurveShape, unit_name: &str) -> Option<Chart> {
     let mut loads = loads.to_vec();
     loads.sort_by_key(|(_, class)| class.outstanding);
     let (first, last) = (loads.first()?.1.outstanding, loads.last()?.1.outstanding);

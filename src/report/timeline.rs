@@ -207,7 +207,7 @@ fn summed(latencies: &Latencies) -> [Option<f64>; 3] {
 
 /// Wait events of database sessions, their physical reads and the server's CPU; empty for raw I/O.
 fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
-    let moments: Vec<(f64, analyse::sql::Moment)> = parts
+    let moments: Vec<(f64, analyse::sql::ServerMoment)> = parts
         .iter()
         .filter_map(|part| Some((part.begun, analyse::sql::sql(part.record)?)))
         .flat_map(|(begun, sql)| sql.timeline.into_iter().map(move |moment| (begun + moment.at_s, moment)))
@@ -225,7 +225,7 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
     events.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut waiting = over_time("sessions in", Unit::Number);
     let own: Vec<&str> = events.iter().take(EVENTS_MAX).map(|(event, _)| event.as_str()).collect();
-    let stacked = |name: &str, of: &dyn Fn(&analyse::sql::Moment) -> f64| Series {
+    let stacked = |name: &str, of: &dyn Fn(&analyse::sql::ServerMoment) -> f64| Series {
         name: name.into(),
         shape: Shape::Stacked,
         x: moments.iter().map(|(at, _)| shortened(*at)).collect(),
@@ -233,16 +233,16 @@ fn waits(parts: &[Part<'_>]) -> Vec<Lines> {
         ..Series::default()
     };
     for event in &own {
-        let of = |moment: &analyse::sql::Moment| moment.waits.get(*event).copied().unwrap_or(0.0);
+        let of = |moment: &analyse::sql::ServerMoment| moment.waits.get(*event).copied().unwrap_or(0.0);
         waiting.series.push(stacked(event, &of));
     }
     if events.len() > EVENTS_MAX {
-        let others = |moment: &analyse::sql::Moment| {
+        let others = |moment: &analyse::sql::ServerMoment| {
             moment.waits.iter().filter(|(event, _)| !own.contains(&event.as_str())).map(|(_, share)| share).sum()
         };
         waiting.series.push(stacked("other events", &others));
     }
-    let line = |label: &str, unit, of: fn(&analyse::sql::Moment) -> Option<f64>| {
+    let line = |label: &str, unit, of: fn(&analyse::sql::ServerMoment) -> Option<f64>| {
         let mut panel = over_time(label, unit);
         let mut series = Series { name: label.into(), ..Series::default() };
         moments.iter().for_each(|(at, moment)| push(&mut series, *at, of(moment), ""));

@@ -35,7 +35,7 @@ pub struct Soak<'a> {
 }
 
 /// Prepares the target again.
-pub type Again<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
+pub type Reopen<'a> = dyn FnMut(&mut Listen) -> Result<Bench, Error> + 'a;
 
 impl Soak<'_> {
     /// Measures the remaining rounds into `journal`. `bench` is `None` if the target is missing; `again` makes a new
@@ -46,7 +46,7 @@ impl Soak<'_> {
     pub fn measure(
         &self,
         mut bench: Option<Bench>,
-        again: &mut Again,
+        again: &mut Reopen,
         journal: &mut Journal,
         stop: &AtomicBool,
         listen: &mut Listen,
@@ -96,7 +96,7 @@ impl Soak<'_> {
     fn round(
         &self,
         bench: &mut Option<Bench>,
-        again: &mut Again,
+        again: &mut Reopen,
         time: &Timetable,
         (number, late): (u32, Nanos),
         stop: &AtomicBool,

@@ -4,7 +4,7 @@
 //! version, and as the server's user. If Rigel is root, programs in `PATH` that other users could have placed there are
 //! ignored.
 
-use super::place::Account;
+use super::account::Account;
 use crate::model::{Dbms, Error};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

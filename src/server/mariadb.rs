@@ -1,7 +1,7 @@
 //! `MariaDB` and `MySQL`: arguments to create the files and to start the server, its URL, and a check that it is ready.
 
-use super::Facts;
 use super::find::Programs;
+use super::terms::{ServerTerms, percent};
 use std::path::Path;
 
 /// The name of the server's socket.
@@ -33,8 +33,8 @@ pub(super) fn making(folder: &Path, programs: &Programs) -> Vec<String> {
 }
 
 /// Arguments of the server.
-pub(super) fn serving(facts: &Facts) -> Vec<String> {
-    let folder = facts.folder.display();
+pub(super) fn serving(terms: &ServerTerms) -> Vec<String> {
+    let folder = terms.folder.display();
     let mut arguments: Vec<String> = [
         // Must come first.
         "--no-defaults",
@@ -53,23 +53,23 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
     ]
     .map(String::from)
     .into();
-    arguments.push(format!("--datadir={}", data(facts.folder)));
+    arguments.push(format!("--datadir={}", data(terms.folder)));
     arguments.push(format!("--socket={folder}/{SOCKET}"));
     arguments.push(format!("--pid-file={folder}/pid"));
     arguments.push(format!("--tmpdir={folder}"));
     arguments.push(format!("--init-file={folder}/{FIRST_FILE}"));
-    arguments.push(format!("--innodb-buffer-pool-size={}", facts.buffer_cache.0));
-    arguments.push(format!("--max-connections={}", facts.connections()));
-    if facts.direct {
+    arguments.push(format!("--innodb-buffer-pool-size={}", terms.buffer_cache.0));
+    arguments.push(format!("--max-connections={}", terms.connections()));
+    if terms.direct {
         arguments.push("--innodb-flush-method=O_DIRECT".into());
     }
-    arguments.extend(facts.settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    arguments.extend(terms.settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
     arguments
 }
 
 /// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
-    format!("mysql://rigel@localhost/rigel?socket={}", super::percent(&folder.join(SOCKET).display().to_string()))
+    format!("mysql://rigel@localhost/rigel?socket={}", percent(&folder.join(SOCKET).display().to_string()))
 }
 
 /// True if the server answers.
@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn no_file_of_settings_is_read_and_the_caller_has_the_last_word() {
         let settings = [("innodb_read_ahead_threshold".to_string(), "56".to_string())];
-        let facts = Facts {
+        let terms = ServerTerms {
             folder: Path::new("/a b"),
             buffer_cache: Bytes(32 * MIB),
             sessions: 4,
             direct: true,
             settings: &settings,
         };
-        let arguments = serving(&facts);
+        let arguments = serving(&terms);
         assert_eq!(arguments[0], "--no-defaults");
         assert_eq!(arguments.last().unwrap(), "--innodb-read-ahead-threshold=56");
         for wanted in ["--innodb-buffer-pool-size=33554432", "--max-connections=24", "--innodb-flush-method=O_DIRECT"] {

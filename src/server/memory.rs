@@ -15,7 +15,7 @@ const REMOVING_MOST: Nanos = Nanos::from_secs(5);
 
 /// The control group of a server. Empty groups cost nothing; it is removed with the server.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ControlGroup {
     directory: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl Hierarchy {
     }
 }
 
-impl Group {
+impl ControlGroup {
     /// The path for a group of this name, or why it cannot be created.
     pub(super) fn place(name: &str) -> Result<PathBuf, String> {
         Ok(hierarchy()?.parent.join(name))
@@ -96,7 +96,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         remove(&self.directory);
     }

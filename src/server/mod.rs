@@ -5,24 +5,28 @@
 //! is removed when its value is dropped; [`clean`] removes what a killed Rigel process leaves. Existing servers and
 //! their files are never touched.
 
+mod account;
+mod clean;
 mod find;
 mod mariadb;
 mod memory;
-mod place;
 mod postgres;
 mod process;
+mod server_dir;
+mod terms;
 
+pub use clean::{Cleaned, Leftover, clean, is_marker, leftovers};
 pub use find::Version;
-pub use place::{Cleaned, Leftover, clean, is_marker, leftovers};
 
 use crate::model::{Bytes, Dbms, Error, MIB, Nanos};
 use find::Programs;
-use memory::Group;
-use place::Place;
+use memory::ControlGroup;
 use rustix::process::Signal;
+use server_dir::ServerDir;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
+use terms::ServerTerms;
 
 /// Timeouts for creating the files of a server, and for starting it.
 const MAKING_MOST: Nanos = Nanos::from_secs(300);
@@ -32,12 +36,10 @@ const ENDING_MOST: Nanos = Nanos::from_secs(60);
 /// Memory that a server needs beside its buffer cache, and for each session: with less, the kernel kills it.
 const MEMORY_BASE: u64 = 64 * MIB;
 const MEMORY_PER_SESSION: u64 = 4 * MIB;
-/// Connections beyond the sessions: for loading, watching and sampling.
-const MORE_CONNECTIONS: u32 = 20;
 
 /// Request for a private server.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct ServerRequest<'a> {
     /// The DBMS.
     pub dbms: Dbms,
     /// Where to create its folder: on the storage under test.
@@ -64,25 +66,9 @@ pub struct Server {
     needs: u64,
     child: Option<Child>,
     /// Dropped after the processes in it are gone.
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     /// Dropped last: by then nothing else of the server is left.
-    place: Place,
-}
-
-/// Input for the arguments of a server.
-#[derive(Debug, Clone, Copy)]
-struct Facts<'a> {
-    folder: &'a Path,
-    buffer_cache: Bytes,
-    sessions: u32,
-    direct: bool,
-    settings: &'a [(String, String)],
-}
-
-impl Facts<'_> {
-    fn connections(&self) -> u32 {
-        self.sessions.saturating_add(MORE_CONNECTIONS)
-    }
+    place: ServerDir,
 }
 
 impl Server {
@@ -94,16 +80,16 @@ impl Server {
     /// # Errors
     /// No programs are found; the directory cannot be used, or not by the server's user (then nothing was created); the
     /// server did not start, and the end of its log says why; `stop` was set. In each case nothing is left.
-    pub fn start(request: &Request, stop: &AtomicBool) -> Result<Self, Error> {
+    pub fn start(request: &ServerRequest, stop: &AtomicBool) -> Result<Self, Error> {
         let dbms = request.dbms;
-        let account = place::account(dbms)?;
+        let account = account::account(dbms)?;
         let programs = find::programs(dbms, request.bin, account.as_ref())?;
         let socket = if dbms == Dbms::Postgres { postgres::SOCKET } else { mariadb::SOCKET };
-        let place = Place::make(dbms, request.directory, socket, &programs.server, account)?;
+        let place = ServerDir::make(dbms, request.directory, socket, &programs.server, account)?;
         let folder = place.folder().to_path_buf();
         let able = dbms == Dbms::Mysql || postgres::can_be_direct(programs.version.major);
         let direct = able && place.can_be_direct();
-        let facts = Facts {
+        let terms = ServerTerms {
             folder: &folder,
             buffer_cache: request.buffer_cache,
             sessions: request.sessions,
@@ -111,8 +97,8 @@ impl Server {
             settings: request.settings,
         };
         let (making, serving, url) = match dbms {
-            Dbms::Postgres => (postgres::making(&folder), postgres::serving(&facts), postgres::url(&folder)),
-            Dbms::Mysql => (mariadb::making(&folder, &programs), mariadb::serving(&facts), mariadb::url(&folder)),
+            Dbms::Postgres => (postgres::making(&folder), postgres::serving(&terms), postgres::url(&folder)),
+            Dbms::Mysql => (mariadb::making(&folder, &programs), mariadb::serving(&terms), mariadb::url(&folder)),
         };
         if dbms == Dbms::Mysql {
             place.write(mariadb::FIRST_FILE, mariadb::FIRST)?;
@@ -203,10 +189,10 @@ impl Server {
             return Err("its memory is limited already".into());
         }
         let limit = Bytes(self.needs.saturating_add(bytes.0));
-        let directory = Group::place(&self.place.unique_name())?;
+        let directory = ControlGroup::place(&self.place.unique_name())?;
         // Noted before it is created, so that cleanup finds it if Rigel is killed in between.
         self.place.note("group", &directory.display().to_string()).map_err(|error| error.to_string())?;
-        let group = Group::new(directory, limit.0)?;
+        let group = ControlGroup::new(directory, limit.0)?;
         let moved = self.move_into(&group);
         // Stored even if some processes could not be moved: the group can be removed only after those in it are gone.
         self.group = Some(group);
@@ -287,7 +273,7 @@ impl Server {
         Err(process::failed(&self.place, &what))
     }
 
-    fn move_into(&self, group: &Group) -> Result<(), String> {
+    fn move_into(&self, group: &ControlGroup) -> Result<(), String> {
         // The parent first: from then on its children start in the group.
         group.take_in(self.pid())?;
         for process in self.processes() {
@@ -327,29 +313,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end_processes();
         // The group and the folder are dropped after this.
-    }
-}
-
-/// Percent-encodes a part of a URL: everything except ASCII letters, digits and `-._~` becomes `%XX`.
-fn percent(text: &str) -> String {
-    let mut safe = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            safe.push(byte as char);
-        } else {
-            safe.push('%');
-            safe.extend([byte >> 4, byte & 15].map(|half| char::from(b"0123456789ABCDEF"[usize::from(half)])));
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_written_so_that_a_url_can_hold_it() {
-        assert_eq!(percent("/a b/ü?.s"), "%2Fa%20b%2F%C3%BC%3F.s");
     }
 }

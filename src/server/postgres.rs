@@ -1,6 +1,6 @@
 //! `PostgreSQL`: arguments to create its files and to start it, its URL, and a check that it is ready.
 
-use super::Facts;
+use super::terms::{ServerTerms, percent};
 use std::path::Path;
 
 /// The longest socket name of the server. Its lock file has a longer name but is no socket.
@@ -16,7 +16,7 @@ pub(super) fn making(folder: &Path) -> Vec<String> {
 }
 
 /// Arguments of `postgres`.
-pub(super) fn serving(facts: &Facts) -> Vec<String> {
+pub(super) fn serving(terms: &ServerTerms) -> Vec<String> {
     let mut settings: Vec<(String, String)> = [
         ("listen_addresses", ""),
         ("port", "5432"),
@@ -37,15 +37,15 @@ pub(super) fn serving(facts: &Facts) -> Vec<String> {
     .map(|(name, value)| (name.to_string(), value.to_string()))
     .into();
     // PostgreSQL splits the list at commas, unless a name is in quotes.
-    let directory = format!("\"{}\"", facts.folder.display().to_string().replace('"', "\"\""));
+    let directory = format!("\"{}\"", terms.folder.display().to_string().replace('"', "\"\""));
     settings.push(("unix_socket_directories".into(), directory));
-    settings.push(("shared_buffers".into(), format!("{}kB", facts.buffer_cache.0 / 1024)));
-    settings.push(("max_connections".into(), facts.connections().to_string()));
-    if facts.direct {
+    settings.push(("shared_buffers".into(), format!("{}kB", terms.buffer_cache.0 / 1024)));
+    settings.push(("max_connections".into(), terms.connections().to_string()));
+    if terms.direct {
         settings.push(("debug_io_direct".into(), "data".into()));
     }
-    settings.extend_from_slice(facts.settings);
-    let mut arguments = vec!["-D".to_string(), data(facts.folder)];
+    settings.extend_from_slice(terms.settings);
+    let mut arguments = vec!["-D".to_string(), data(terms.folder)];
     for (name, value) in settings {
         arguments.push("-c".into());
         arguments.push(format!("{name}={value}"));
@@ -60,7 +60,7 @@ pub(super) fn can_be_direct(major: u32) -> bool {
 
 /// URL for clients.
 pub(super) fn url(folder: &Path) -> String {
-    format!("postgres://rigel@{}/postgres", super::percent(&folder.display().to_string()))
+    format!("postgres://rigel@{}/postgres", percent(&folder.display().to_string()))
 }
 
 /// True if the server answers.
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn settings_of_the_caller_have_the_last_word() {
         let settings = [("jit".to_string(), "on".to_string())];
-        let facts = Facts {
+        let terms = ServerTerms {
             folder: Path::new("/a b/c,\"d"),
             buffer_cache: Bytes(32 * MIB),
             sessions: 30,
             direct: true,
             settings: &settings,
         };
-        let arguments = serving(&facts);
+        let arguments = serving(&terms);
         let at =
             |text: &str| arguments.iter().position(|argument| argument == text).unwrap_or_else(|| panic!("{text}"));
         assert!(at("jit=off") < at("jit=on") && at("jit=on") == arguments.len() - 1);
@@ -97,7 +97,7 @@ mod tests {
         at("max_connections=50");
         at("debug_io_direct=data");
         at("unix_socket_directories=\"/a b/c,\"\"d\"");
-        let plain = serving(&Facts { direct: false, ..facts });
+        let plain = serving(&ServerTerms { direct: false, ..terms });
         assert!(plain.iter().all(|argument| !argument.contains("direct=")));
     }
 

@@ -4,7 +4,7 @@
 //! Rigel, which then shuts the server down cleanly.
 
 use super::find;
-use super::place::Place;
+use super::server_dir::ServerDir;
 use crate::clock::Clock;
 use crate::model::{Error, Nanos};
 use rustix::process::{Pid, Signal};
@@ -24,7 +24,7 @@ const LINES: usize = 12;
 ///
 /// `with_us` is the signal that the kernel sends to the program when Rigel is killed; it is not sent if `setpriv` is
 /// missing. For the kernel, Rigel is the thread that calls this function.
-pub(super) fn spawn(place: &Place, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
+pub(super) fn spawn(place: &ServerDir, program: &Path, arguments: &[String], with_us: &str) -> io::Result<Child> {
     let mut command = if let Some(setpriv) = find::on_path("setpriv") {
         let mut command = Command::new(setpriv);
         command.args(["--pdeathsig", with_us, "--no-new-privs", "--"]).arg(program);
@@ -60,7 +60,7 @@ pub(super) fn wait_until(most: Nanos, stop: &AtomicBool, mut done: impl FnMut() 
 
 /// Runs a program to its end, with a timeout.
 pub(super) fn run(
-    place: &Place,
+    place: &ServerDir,
     program: &Path,
     arguments: &[String],
     most: Nanos,
@@ -86,7 +86,7 @@ pub(super) fn run(
 }
 
 /// The error for a failed action on the server, with the end of its log.
-pub(super) fn failed(place: &Place, what: &str) -> Error {
+pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
     let said = tail(&place.log_end());
     let said = if said.is_empty() { " (its log is empty)".to_string() } else { format!("; its log ends:\n{said}") };
     Error::failed(format!("the private server in {}: {what}{said}", place.folder().display()), "")

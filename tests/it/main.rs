@@ -7,6 +7,7 @@
 mod common;
 
 mod advise;
+mod circles;
 mod compare;
 mod compare_series;
 mod curve;

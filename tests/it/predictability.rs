@@ -3,8 +3,8 @@
 use crate::common::{Place, rigel};
 use proptest::prelude::*;
 use rigel::analyse::{
-    self, FALSE_ALARMS_ONE_IN, Kept, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd, Word, order,
-    predictability,
+    self, FALSE_ALARMS_ONE_IN, ObjectiveCheck, Predictability, PredictabilityTerms, Quantity, Round, RoundEnd,
+    SeriesClass, order, predictability,
 };
 use rigel::model::{Moment, Objective};
 use rigel::record::End;
@@ -72,7 +72,7 @@ fn round(index: usize, every: f64, rate: f64, p99_us: f64) -> Round {
         p99_us: Some(p99_us),
         max_us: Some(p99_us * 4.0),
         end: RoundEnd::Whole,
-        kept: vec![Kept { kept: p99_us < 2000.0, share: None }],
+        kept: vec![ObjectiveCheck { kept: p99_us < 2000.0, share: None }],
         host: None,
     }
 }
@@ -173,7 +173,7 @@ fn a_step_is_found_within_one_round_with_its_size() {
                     }
                     _ => false,
                 };
-                if !right || found.word != Word::Stepped {
+                if !right || found.word != SeriesClass::Stepped {
                     wrong.push(format!("{factor} at {at} of {n} in {deviation}, seed {seed}: {:?}", told(&found)));
                 }
             }
@@ -196,7 +196,7 @@ fn a_slope_is_a_slope_and_no_staircase() {
                 let [trend] = &found.trends[..] else { panic!("{what}") };
                 assert!((trend.factor_per_day.ln() - per_day).abs() < 0.01_f64.max(0.1 * per_day.abs()), "{what}");
                 assert!(found.changes.is_empty() && found.daily.is_empty() && found.episodes.is_empty(), "{what}");
-                assert_eq!(found.word, Word::Drifting, "{what}");
+                assert_eq!(found.word, SeriesClass::Drifting, "{what}");
             }
         }
     }
@@ -215,7 +215,7 @@ fn a_daily_wave_is_a_daily_pattern_with_its_hours() {
                 assert!(daily.peak_hour.abs_diff(4) <= 2 && daily.trough_hour.abs_diff(16) <= 2, "{what} {daily:?}");
                 assert!((daily.peak_factor.ln() / amplitude - 1.0).abs() < 0.25, "{what}");
                 assert!(found.changes.is_empty() && found.trends.is_empty() && found.episodes.is_empty(), "{what}");
-                assert_eq!(found.word, Word::Daily, "{what}");
+                assert_eq!(found.word, SeriesClass::Daily, "{what}");
             }
         }
     }
@@ -269,7 +269,7 @@ fn the_published_day_is_told_as_it_was() {
     let cut = found.cut.unwrap();
     assert_eq!((cut.rounds, cut.of, cut.in_pieces, cut.inferred), (6, 48, 3, true));
     assert_eq!(cut.limit_seconds, Some(3602.0));
-    assert_eq!(found.word, Word::Slowed);
+    assert_eq!(found.word, SeriesClass::Slowed);
 }
 
 /// Rounds of noise around 5,000 a second.
@@ -288,7 +288,7 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
     assert_eq!((slow.first_round, slow.rounds, slow.worst_rate), (41, 10, 0.0));
     assert_eq!((slow.begin, slow.end), (rounds[40].begin, Some(rounds[50].begin)));
     assert!((slow.lost() - 1.0).abs() < 1e-12, "{slow:?}");
-    assert_eq!((found.word, found.rounds.measured), (Word::Slowed, 100));
+    assert_eq!((found.word, found.rounds.measured), (SeriesClass::Slowed, 100));
     let rate = found.rate.unwrap();
     assert_eq!((rate.rounds, rate.least.value, rate.least_hour.unwrap().of_median), (100, 0.0, 0.0));
     assert!(
@@ -316,7 +316,7 @@ fn what_slows_down_every_night_makes_no_figure_that_was_not_measured() {
             for slow in &found.episodes {
                 assert!(slow.worst_rate < slow.usual && (0.3..0.5).contains(&slow.lost()), "{what}");
             }
-            assert!(found.word != Word::Steady && !found.verdict.contains("by -"), "{what}");
+            assert!(found.word != SeriesClass::Steady && !found.verdict.contains("by -"), "{what}");
             if found.changed_too_often.contains(&Quantity::Rate) {
                 too_often += 1;
                 let none = found.changes.is_empty() && found.trends.is_empty() && found.daily.is_empty();
@@ -341,7 +341,7 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
             }
             let found = found(&rounds);
             let what = format!("{empty} empty, seed {seed}: {:?}, {}", told(&found), found.verdict);
-            assert!(told(&found).is_empty() && found.word == Word::Failing, "{what}");
+            assert!(told(&found).is_empty() && found.word == SeriesClass::Failing, "{what}");
             let fact = format!("In {empty} of 672 measured rounds nothing was done. Of what was measured");
             assert!(found.verdict.starts_with(&fact), "{what}");
         }
@@ -355,7 +355,7 @@ fn rounds_in_which_every_operation_failed_are_measured() {
         (round.rate, round.done, round.failed, round.p50_us, round.p99_us) = (Some(0.0), 0.0, 1000, None, None);
     }
     let found = found(&rounds);
-    assert_eq!((found.rounds.measured, found.word), (30, Word::Failing));
+    assert_eq!((found.rounds.measured, found.word), (30, SeriesClass::Failing));
     let rate = found.rate.as_ref().unwrap();
     assert_eq!((rate.median, rate.variation, rate.least_hour), (0.0, None, None));
     assert!(found.verdict.starts_with("100 % of operations failed. In 30 of 30"), "{}", found.verdict);
@@ -384,13 +384,13 @@ fn what_went_wrong_is_said_first_and_is_not_predictable() {
     ] {
         let found = found(&rounds);
         assert!(found.verdict.starts_with(opening), "{}", found.verdict);
-        assert!(found.word == Word::Failing && !found.verdict.contains("Predictable"), "{}", found.verdict);
+        assert!(found.word == SeriesClass::Failing && !found.verdict.contains("Predictable"), "{}", found.verdict);
     }
     // A single one in a week is reported among the rounds.
     let mut one = noise(672);
     one[100].end = RoundEnd::Broken("gone".into());
     let found = found(&one);
-    assert!(found.word == Word::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
+    assert!(found.word == SeriesClass::Steady && found.verdict.starts_with("Predictable"), "{}", found.verdict);
 }
 
 #[test]
@@ -423,18 +423,18 @@ fn an_open_load_is_judged_by_its_response_time() {
         |days: f64, rng: &mut Rng| 2000.0 * (0.4 * (std::f64::consts::TAU * days).sin() + 0.05 * normal(rng)).exp();
     let scattered = |_: f64, rng: &mut Rng| 6000.0 * 5_f64.powf(rng.unit());
     let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
-    let cases: [(Shape, Word, &str, &str); 4] = [
-        (&growing, Word::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
-        (&daily, Word::Daily, "Predictable by the hour: p99 follows the day, +", "Predictable in throughput: "),
-        (&scattered, Word::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),
-        (&steady, Word::Steady, "Predictable in response time: 480 rounds", "Predictable: 480 rounds"),
+    let cases: [(Shape, SeriesClass, &str, &str); 4] = [
+        (&growing, SeriesClass::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
+        (&daily, SeriesClass::Daily, "Predictable by the hour: p99 follows the day, +", "Predictable in throughput: "),
+        (&scattered, SeriesClass::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),
+        (&steady, SeriesClass::Steady, "Predictable in response time: 480 rounds", "Predictable: 480 rounds"),
     ];
     for (p99_us, word, open, closed) in cases {
         let (said_word, said) = judged(true, p99_us);
         assert!(said_word == word && said.starts_with(open) && !said.contains("But"), "{said_word:?}: {said}");
         let (said_word, said) = judged(false, p99_us);
         assert!(said_word == word && said.starts_with(closed), "{said_word:?}: {said}");
-        assert_eq!(said.contains(" But p99 "), word != Word::Steady, "{said}");
+        assert_eq!(said.contains(" But p99 "), word != SeriesClass::Steady, "{said}");
         println!("{said}");
     }
 }
@@ -499,7 +499,7 @@ fn a_model_that_becomes_a_tenth_slower_is_told_to() {
     let found = found(&rounds);
     let [(round, factor)] = of_rate(&found)[..] else { panic!("{:?}", told(&found)) };
     assert!(round.abs_diff(41) <= 1 && (factor * 1.1 - 1.0).abs() < 0.02, "{:?}", told(&found));
-    assert_eq!(found.word, Word::Stepped);
+    assert_eq!(found.word, SeriesClass::Stepped);
     // The operations before a round broke were fast enough, but the round meets no objective.
     let mut broken = before[0].clone();
     assert!(analyse::round(&broken, &objectives).unwrap().kept[0].kept);
@@ -550,7 +550,7 @@ proptest! {
         let counts = found.rounds;
         prop_assert!(counts.measured + counts.broken + counts.stopped <= rounds.len());
         if found.rate.as_ref().is_none_or(|rate| rate.rounds < 10) {
-            prop_assert!(matches!(found.word, Word::TooFew | Word::Failing));
+            prop_assert!(matches!(found.word, SeriesClass::TooFew | SeriesClass::Failing));
         }
     }
 }

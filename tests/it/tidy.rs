@@ -2,9 +2,10 @@
 //!
 //! Each rule is a row of a table below, with the reason that a failure prints. A new module gets a row in [`ROOMS`].
 //! Code in `#[cfg(test)]` is exempt from most rules; comments and strings never count as code. The last tests break
-//! every rule on purpose, on small strings, to show that each can fail.
+//! every rule on purpose, on small strings, to show that each can fail. `circles` has the rules that need all files
+//! together: no circle of imports, no type name twice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,16 +27,42 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plan", &["model", "analyse"]),
     ("report", &["model", "record", "analyse", "plan"]),
     ("serve", &["model", "clock"]),
-    ("look", &["model", "clock", "engine", "observe", "analyse"]),
+    ("preflight", &["model", "clock", "engine", "observe", "analyse"]),
     (
         "run",
-        &["model", "clock", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan", "look"],
+        &[
+            "model",
+            "clock",
+            "workload",
+            "engine",
+            "drive",
+            "record",
+            "observe",
+            "server",
+            "analyse",
+            "plan",
+            "preflight",
+        ],
     ),
     (
         "cli",
         &[
-            "model", "clock", "files", "workload", "engine", "drive", "record", "observe", "server", "analyse", "plan",
-            "look", "report", "run", "serve", "import",
+            "model",
+            "clock",
+            "files",
+            "workload",
+            "engine",
+            "drive",
+            "record",
+            "observe",
+            "server",
+            "analyse",
+            "plan",
+            "preflight",
+            "report",
+            "run",
+            "serve",
+            "import",
         ],
     ),
     ("main", &["cli"]),
@@ -161,6 +188,13 @@ fn every_room_imports_only_what_it_may() {
 }
 
 #[test]
+fn the_table_of_rooms_is_that_of_the_document() {
+    let document = read("docs/ARCHITECTURE.md");
+    let wrong = table_differences(&document);
+    assert!(wrong.is_empty(), "\ndocs/ARCHITECTURE.md:\n{}\n", wrong.join("\n"));
+}
+
+#[test]
 fn code_that_belongs_to_one_room_stands_there() {
     check_sources(|source| {
         let banned = |code: &str, in_tests| banned_found(&source.path, code, in_tests);
@@ -235,6 +269,36 @@ fn imports_broken(room: &str, depth: usize, code: &str) -> Vec<String> {
         broken.push("reaches out of its room by `super::`: other rooms are named by `crate::`".into());
     }
     broken
+}
+
+/// Compares [`ROOMS`] with the table of the document. Its cells are names in backticks, `nothing`, `all` or `all but …`;
+/// `all` leaves out the room itself and the program.
+fn table_differences(document: &str) -> Vec<String> {
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<String>>();
+    let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let table = document.split_once("| room | may import |\n").map_or("", |(_, table)| table);
+    for row in table.lines().skip(1).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [rooms, imported] = cells[..] else { return vec![format!("'{row}' has not two cells")] };
+        for room in names(rooms) {
+            let others = || ROOMS.iter().map(|(other, _)| (*other).to_owned()).filter(|other| *other != room);
+            let imported = match imported.strip_prefix("all") {
+                Some(but) => others().filter(|other| other != "main" && !names(but).contains(other)).collect(),
+                None => names(imported),
+            };
+            shown.insert(room, imported);
+        }
+    }
+    let rooms = ROOMS.iter().map(|(room, allowed)| {
+        let allowed = allowed.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+        ((*room).to_owned(), allowed)
+    });
+    let expected: BTreeMap<String, BTreeSet<String>> = rooms.collect();
+    let all: BTreeSet<&String> = shown.keys().chain(expected.keys()).collect();
+    all.into_iter()
+        .filter(|room| shown.get(*room) != expected.get(*room))
+        .map(|room| format!("'{room}' imports {:?} there and {:?} in ROOMS", shown.get(room), expected.get(room)))
+        .collect()
 }
 
 /// The first name of every path after `root`, including those in `root{…}`.
@@ -361,9 +425,9 @@ fn marks_found(text: &str) -> Vec<String> {
 // ---- reading sources ----
 
 /// A file below `src/`.
-struct Source {
+pub(crate) struct Source {
     /// Path relative to `src/`.
-    path: String,
+    pub(crate) path: String,
     text: String,
 }
 
@@ -386,7 +450,7 @@ impl Source {
     }
 
     /// The code without parts that are compiled only for tests.
-    fn product_code(&self) -> String {
+    pub(crate) fn product_code(&self) -> String {
         without_tests(&self.code())
     }
 }
@@ -399,7 +463,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     let base = root().join("src");
     files_below(&base)
         .into_iter()
@@ -534,7 +598,7 @@ fn character_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Blanks every item after `#[cfg(test)]`.
-fn without_tests(code: &str) -> String {
+pub(crate) fn without_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut kept = code.to_owned();
     while let Some(start) = kept.find(MARK) {
@@ -548,7 +612,7 @@ fn without_tests(code: &str) -> String {
 }
 
 /// The position just after the brace that closes the one at `open`.
-fn closing(code: &str, open: usize) -> Option<usize> {
+pub(crate) fn closing(code: &str, open: usize) -> Option<usize> {
     if code.as_bytes().get(open) != Some(&b'{') {
         return None;
     }
@@ -577,7 +641,7 @@ fn body_of(code: &str, start: usize) -> Option<usize> {
     None
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric()
 }
 
@@ -586,7 +650,7 @@ fn adjoins_word(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Positions of `word` as a whole word. An end that is not a letter, such as `::`, may adjoin anything.
-fn words_at<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+pub(crate) fn words_at<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     let open_end = word.as_bytes().last().is_some_and(|byte| !is_word(*byte));
     code.match_indices(word).map(|(at, _)| at).filter(move |at| {
@@ -595,7 +659,7 @@ fn words_at<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + '
     })
 }
 
-fn leading_name(text: &str) -> String {
+pub(crate) fn leading_name(text: &str) -> String {
     text.chars().take_while(|c| *c == '_' || c.is_alphanumeric()).collect()
 }
 
@@ -631,6 +695,21 @@ fn the_table_of_rooms_has_no_circle_and_names_only_rooms() {
             // An imported module must have its row before: so there can be no cycle.
             assert!(place.is_some_and(|place| place < at), "'{room}' imports '{name}', which has no row above it");
         }
+    }
+}
+
+#[test]
+fn a_table_that_differs_is_found() {
+    let document = read("docs/ARCHITECTURE.md");
+    for (row, changed) in [
+        ("| `main` | `cli` |", ""),
+        ("| `main` | `cli` |", "| `main` | `cli`, `run` |"),
+        ("| `main` | `cli` |", "| `main`, `attic` | `cli` |"),
+        ("| `cli` | all |", "| `cli` | all but `run` |"),
+        ("| `model` | nothing |", "| `model` | `clock` |"),
+    ] {
+        assert!(document.contains(row), "{row}");
+        assert_eq!(table_differences(&document.replace(row, changed)).len(), 1, "{changed}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::{Place, in_time, rigel, wait_until};
 use proptest::prelude::*;
 use rigel::report::openmetrics::Format;
-use rigel::serve::{Address, Server};
+use rigel::serve::{HttpServer, ListenAddress};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A server whose body is the `Accept` header of the request.
-fn server() -> Server {
+fn server() -> HttpServer {
     let answer = |accept: &str| (Format::negotiate(accept).content_type(), accept.as_bytes().into());
-    Server::start("127.0.0.1:0".parse().unwrap(), answer).unwrap()
+    HttpServer::start("127.0.0.1:0".parse().unwrap(), answer).unwrap()
 }
 
-fn connect(server: &Server) -> TcpStream {
+fn connect(server: &HttpServer) -> TcpStream {
     let stream = TcpStream::connect(server.address()).unwrap();
     // So that no test waits forever; not part of the test itself.
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -25,7 +25,7 @@ fn connect(server: &Server) -> TcpStream {
 
 /// The response to a request, read until the server closes. The server drops slow clients, as this one is if the
 /// machine stands still for seconds: then it retries.
-fn answer(server: &Server, request: &[u8]) -> Vec<u8> {
+fn answer(server: &HttpServer, request: &[u8]) -> Vec<u8> {
     for _ in 0..20 {
         let mut stream = connect(server);
         let mut answer = Vec::new();
@@ -38,13 +38,13 @@ fn answer(server: &Server, request: &[u8]) -> Vec<u8> {
 }
 
 /// The header and body of the response.
-fn ask(server: &Server, request: &str) -> (String, String) {
+fn ask(server: &HttpServer, request: &str) -> (String, String) {
     let answer = String::from_utf8(answer(server, request.as_bytes())).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer to {request:?}: {answer:?}"));
     (head.into(), body.into())
 }
 
-fn status(server: &Server, request: &str) -> String {
+fn status(server: &HttpServer, request: &str) -> String {
     ask(server, request).0.lines().next().unwrap().into()
 }
 
@@ -95,7 +95,7 @@ fn a_request_without_end_is_refused_and_the_refusal_arrives() {
 #[test]
 fn clients_that_say_nothing_or_do_not_read_stop_nobody_else_for_long() {
     let huge = |_: &str| ("text/plain", vec![b'x'; 32 << 20].into());
-    let server = Server::start("127.0.0.1:0".parse().unwrap(), huge).unwrap();
+    let server = HttpServer::start("127.0.0.1:0".parse().unwrap(), huge).unwrap();
     // More than there are threads: silent clients, one in the middle of a word, and some that do not read their
     // response.
     let _silent: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
@@ -134,7 +134,7 @@ fn a_page_from_elsewhere_cannot_ask_under_its_own_name() {
     let two = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n";
     assert_eq!(status(&server, two), "HTTP/1.1 421 Misdirected Request");
     // A server that listens for others may have any name.
-    let open = Server::start("0.0.0.0:0".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap();
+    let open = HttpServer::start("0.0.0.0:0".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", open.address().port())).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: db1.example\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -163,7 +163,7 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
     assert!(TcpStream::connect(address).is_err());
     assert_eq!(waiting.read(&mut [0; 16]).unwrap_or(0), 0);
     // The address is free at once, for the resumed run.
-    let next = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap();
+    let next = HttpServer::start(ListenAddress(address), |_| ("text/plain", Arc::from([]))).unwrap();
     assert_eq!(next.address(), address);
 }
 
@@ -171,13 +171,13 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
 fn a_port_in_use_is_told_with_a_hint() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
-    let error = Server::start(Address(address), |_| ("text/plain", Arc::from([]))).unwrap_err();
+    let error = HttpServer::start(ListenAddress(address), |_| ("text/plain", Arc::from([]))).unwrap_err();
     let text = error.to_string();
     assert_eq!(error.exit_status(), 2);
     assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
     assert!(text.contains("hint: take another port"), "{text}");
     // A documentation address belongs to no host.
-    let error = Server::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
+    let error = HttpServer::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
 }
 
@@ -234,13 +234,13 @@ fn addresses_read_as_people_write_them() {
         (" 0.0.0.0:80 ", "0.0.0.0:80"),
     ] {
         let address: SocketAddr = address.parse().unwrap();
-        let read: Address = text.parse().unwrap();
-        assert_eq!(read, Address(address), "{text}");
+        let read: ListenAddress = text.parse().unwrap();
+        assert_eq!(read, ListenAddress(address), "{text}");
         let remark = read.remark();
         assert_eq!(remark.is_some(), text.contains("0.0.0.0"), "{remark:?}");
     }
     for wrong in ["", ":", "127.0.0.1", "::1", "99999", "+80", "-1", "host:9464", "127.0.0.1:", "http://127.0.0.1:1/"] {
-        let error = wrong.parse::<Address>().unwrap_err();
+        let error = wrong.parse::<ListenAddress>().unwrap_err();
         assert!(error.to_string().contains("hint: "), "{wrong}");
     }
 }
@@ -248,14 +248,14 @@ fn addresses_read_as_people_write_them() {
 proptest! {
     #[test]
     fn no_text_breaks_the_parser_of_addresses(text in "\\PC*|[0-9.:\\[\\]]*") {
-        if let Ok(address) = text.parse::<Address>() {
-            prop_assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+        if let Ok(address) = text.parse::<ListenAddress>() {
+            prop_assert_eq!(address.to_string().parse::<ListenAddress>().unwrap(), address);
         }
     }
 
     #[test]
     fn whatever_is_sent_is_answered_and_the_server_lives(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        static SERVER: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
+        static SERVER: std::sync::OnceLock<HttpServer> = std::sync::OnceLock::new();
         let server = SERVER.get_or_init(server);
         let answer = answer(server, &[&bytes[..], b"\r\n\r\n"].concat());
         prop_assert!(answer.starts_with(b"HTTP/1.1 "), "{bytes:?}");

@@ -19,7 +19,7 @@ mod servers;
 use common::{Missing, Place, rigel};
 use postgres::{Client, NoTls};
 use rigel::model::{Bytes, Dbms, MIB};
-use rigel::server::{Request, Server};
+use rigel::server::{Server, ServerRequest};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -45,7 +45,7 @@ fn postgres_18() -> Result<PathBuf, Missing> {
 fn serve(bin: &Path, place: &Place, settings: &[(&str, &str)]) -> Server {
     let settings: Vec<(String, String)> =
         settings.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
-    let request = Request {
+    let request = ServerRequest {
         dbms: Dbms::Postgres,
         directory: &place.0,
         bin: Some(bin),

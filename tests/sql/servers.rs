@@ -3,7 +3,7 @@
 use crate::common::{self, Missing, Place, entries, in_time, test, text, wait_until};
 use mysql::prelude::Queryable;
 use rigel::model::{Bytes, Dbms, Error, MIB};
-use rigel::server::{self, Request, Server};
+use rigel::server::{self, Server, ServerRequest};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Kind {
     }
 
     fn try_start(&self, place: &Place, settings: &[(String, String)], stop: bool) -> Result<Server, Error> {
-        let request = Request {
+        let request = ServerRequest {
             dbms: self.dbms,
             directory: &place.0,
             bin: Some(&self.bin),
@@ -404,7 +404,7 @@ fn a_start_that_is_interrupted_half_way_leaves_nothing() {
                     });
                     stop.store(true, Ordering::Relaxed);
                 });
-                let request = Request {
+                let request = ServerRequest {
                     dbms: kind.dbms,
                     directory: &place.0,
                     bin: Some(&kind.bin),

@@ -1,6 +1,8 @@
 //! `MySQL` and `MariaDB`: how much `InnoDB` may write in the background, and how many I/Os it may have outstanding.
 
-use super::{Advice, Ground, Opinion, Product, Section, other_block, size, three_digits, unsteady_or_unknown, whole};
+use super::setting::{
+    Advice, Ground, Opinion, Product, ProductAdvice, other_block, size, three_digits, unsteady_or_unknown, whole,
+};
 use crate::analyse::{AtLoad, Estimate};
 
 /// Default `innodb_page_size`. It can only be set when the server is set up.
@@ -29,7 +31,7 @@ const THREADS_DEFAULT: f64 = 4.0;
 const THREADS_MAX: f64 = 64.0;
 
 /// All settings for `MySQL` or `MariaDB`.
-pub(super) fn section(ground: &Ground, product: Product) -> Section {
+pub(super) fn section(ground: &Ground, product: Product) -> ProductAdvice {
     let found = ground.found;
     let settings = vec![
         // The maximum comes first: a capacity above it would be cut down to it.
@@ -51,7 +53,7 @@ pub(super) fn section(ground: &Ground, product: Product) -> Section {
             .filter(|setting| setting.value.is_none())
             .map(|setting| format!("{} {}: not measured", product.comment(), setting.setting)),
     );
-    Section { database: product, settings, apply }
+    ProductAdvice { database: product, settings, apply }
 }
 
 fn statement(product: Product, setting: &str, value: Option<&String>) -> Option<String> {

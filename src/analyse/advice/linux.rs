@@ -1,7 +1,7 @@
 //! Linux: the line of `io.cost.model`, which tells the kernel what I/Os of different kinds cost relative to each
 //! other.
 
-use super::{Advice, Ground, Product, Section, size, three_digits, unsteady_or_unknown};
+use super::setting::{Advice, Ground, Product, ProductAdvice, size, three_digits, unsteady_or_unknown};
 use crate::analyse::AtLoad;
 
 const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.model; tools/cgroup/iocost_coef_gen.py";
@@ -10,7 +10,7 @@ const SOURCE: &str = "Linux, Documentation/admin-guide/cgroup-v2.rst, io.cost.mo
 const PAGE: u32 = 4096;
 
 /// All settings for `io.cost.model`.
-pub(super) fn section(ground: &Ground) -> Section {
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
     let found = ground.found;
     let settings = vec![
         rbps(ground),
@@ -21,7 +21,7 @@ pub(super) fn section(ground: &Ground) -> Section {
         random(ground, "wrandiops", found.writes, "writes", "--size 4KiB --write"),
     ];
     let apply = apply(ground, &settings);
-    Section { database: Product::Linux, settings, apply }
+    ProductAdvice { database: Product::Linux, settings, apply }
 }
 
 fn blank(setting: &'static str) -> Advice {

@@ -1,6 +1,6 @@
 //! Oracle: the row of `DBA_RSRC_IO_CALIBRATE` that corresponds to this measurement.
 
-use super::{Advice, Ground, Opinion, Product, Section, size, unsteady_or_unknown, whole};
+use super::setting::{Advice, Ground, Opinion, Product, ProductAdvice, size, unsteady_or_unknown, whole};
 use crate::analyse::{AtLoad, Estimate};
 use crate::model::Request;
 
@@ -12,7 +12,7 @@ const DOP: &str =
 const PMBPS_DEFAULT: &str = "200";
 
 /// All figures of the row.
-pub(super) fn section(ground: &Ground) -> Section {
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
     let found = ground.found;
     let mut settings = vec![
         figure(
@@ -61,7 +61,7 @@ pub(super) fn section(ground: &Ground) -> Section {
         explain(setting);
     }
     let apply = apply(&settings);
-    Section { database: Product::Oracle, settings, apply }
+    ProductAdvice { database: Product::Oracle, settings, apply }
 }
 
 fn figure(

@@ -1,7 +1,8 @@
 //! `PostgreSQL`: the cost of a random page, and the number of reads to keep in flight.
 
-use super::{
-    Advice, Ground, Opinion, Product, Section, exact, other_block, quotient, size, time, unsteady_or_unknown, whole,
+use super::setting::{
+    Advice, Ground, Opinion, Product, ProductAdvice, exact, other_block, quotient, size, time, unsteady_or_unknown,
+    whole,
 };
 use crate::analyse::{AtLoad, Estimate, Limits};
 
@@ -21,7 +22,7 @@ const COSTS: &str = "PostgreSQL documentation, 19.7.2 Planner Cost Constants";
 const IO: &str = "PostgreSQL documentation, 19.4 Resource Consumption (I/O, asynchronous behavior)";
 
 /// All settings for `PostgreSQL`.
-pub(super) fn section(ground: &Ground) -> Section {
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
     let settings = vec![
         random_page_cost(ground),
         concurrency(ground, "effective_io_concurrency"),
@@ -38,7 +39,7 @@ pub(super) fn section(ground: &Ground) -> Section {
         apply.push(statement.clone());
     }
     apply.push("SELECT pg_reload_conf();".into());
-    Section { database: Product::Postgres, settings, apply }
+    ProductAdvice { database: Product::Postgres, settings, apply }
 }
 
 fn statement(setting: &str, value: Option<&String>) -> Option<String> {

@@ -1,6 +1,6 @@
 //! `ScyllaDB` and Seastar: `io_properties.yaml`, which tells the I/O scheduler what a disk can do.
 
-use super::{Advice, Ground, Product, Section, other_block, size, three_digits, unsteady_or_unknown};
+use super::setting::{Advice, Ground, Product, ProductAdvice, other_block, size, three_digits, unsteady_or_unknown};
 use crate::analyse::{AtLoad, Estimate};
 
 const SOURCE: &str = "Seastar, doc/io-properties-file.md";
@@ -9,7 +9,7 @@ const SOURCE: &str = "Seastar, doc/io-properties-file.md";
 const BLOCK: u32 = 4096;
 
 /// All settings of `io_properties.yaml`.
-pub(super) fn section(ground: &Ground) -> Section {
+pub(super) fn section(ground: &Ground) -> ProductAdvice {
     let found = ground.found;
     let settings = vec![
         iops(ground, "read_iops", found.maximum, "random reads", ""),
@@ -27,7 +27,7 @@ pub(super) fn section(ground: &Ground) -> Section {
         None => format!("    # {}: not measured; Seastar takes no file without it", setting.setting),
     };
     apply.extend(settings.iter().map(line));
-    Section { database: Product::Scylla, settings, apply }
+    ProductAdvice { database: Product::Scylla, settings, apply }
 }
 
 fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String) -> Advice {

@@ -1,9 +1,11 @@
 //! Tests of the formulas on a made-up calibration: every setting follows from a few figures.
 
+use super::setting::*;
 use super::*;
-use crate::analyse::{Knee, LogWrites, Mean, calibration};
+use crate::analyse::{AtLoad, Estimate, Knee, Limits, LogWrites, Mean, calibration};
 use crate::model::{
-    BlockDevice, Bound, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request, TargetFacts, VolumeMember,
+    BlockDevice, Bound, Bytes, CalibrateRequest, Finding, FindingName, Invocation, Ratio, Request, Target, TargetFacts,
+    VolumeMember,
 };
 use crate::record::journal::EngineChoice;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! The conclusion of a calibration.
 
-use super::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
-use crate::analyse::calibration::Calibration;
-use crate::analyse::quantity::{bound_in_words, count, size, time};
+use super::parts::{Conclusion, Objections, failures, sentence_of, throttle, warnings};
+use crate::analyse::figures::quantity::{bound_in_words, count, size, time};
+use crate::analyse::search::calibration::Calibration;
 use crate::model::{FindingName, Request, Step};
 use crate::record::journal::Header;
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! The conclusion and the findings of a comparison.
 
 use super::{Conclusion, Status};
-use crate::analyse::compare::{Comparison, Row, Verdict};
-use crate::analyse::over_time::ROUNDS_MIN;
-use crate::analyse::quantity;
+use crate::analyse::compare::comparison::{Comparison, Row, Verdict};
+use crate::analyse::compare::over_time::ROUNDS_MIN;
+use crate::analyse::figures::quantity;
 use crate::model::{Finding, FindingName, Severity};
 
 impl Comparison {

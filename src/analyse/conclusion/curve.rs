@@ -1,11 +1,11 @@
 //! The conclusion of a curve, of raw I/O or of a database's sessions.
 
-use super::{Conclusion, Objections, failures, throttle, warnings};
-use crate::analyse::calibration::AtLoad;
-use crate::analyse::curve::{CurveResult, Naming};
-use crate::analyse::quantity::{bound_in_words, count, percent, time};
-use crate::analyse::sql::SqlSummary;
-use crate::analyse::summary::PointSummary;
+use super::parts::{Conclusion, Objections, failures, throttle, warnings};
+use crate::analyse::figures::quantity::{bound_in_words, count, percent, time};
+use crate::analyse::point::sql::SqlSummary;
+use crate::analyse::point::summary::PointSummary;
+use crate::analyse::search::at_load::AtLoad;
+use crate::analyse::search::curve::{CurveResult, Naming};
 use crate::model::Step;
 use crate::record::journal::Header;
 use std::fmt::Write;

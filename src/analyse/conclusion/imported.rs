@@ -1,9 +1,9 @@
 //! The conclusion of another tool's figures.
 
-use super::{Conclusion, Status};
-use crate::analyse::imported::{ImportedSummary, LoadFigures};
-use crate::analyse::quantity::{count, samples, time};
+use super::parts::{Conclusion, Status};
+use crate::analyse::figures::quantity::{count, samples, time};
 use crate::analyse::result::ImportedResult;
+use crate::analyse::series::imported::{ImportedSummary, LoadFigures};
 use crate::model::Severity;
 use crate::record::journal::Header;
 

@@ -1,8 +1,8 @@
 //! The conclusion of the layers from storage to a row.
 
-use super::{Conclusion, Objections, failures, warnings};
-use crate::analyse::layers::{LayerStep, LayersResult};
-use crate::analyse::quantity::{count, percent};
+use super::parts::{Conclusion, Objections, failures, warnings};
+use crate::analyse::figures::quantity::{count, percent};
+use crate::analyse::search::layers::{LayerStep, LayersResult};
 use crate::model::Layer;
 use crate::record::journal::Header;
 use std::fmt::Write;

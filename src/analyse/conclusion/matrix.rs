@@ -1,8 +1,8 @@
 //! The conclusion of a matrix of small and large I/O.
 
-use super::{Conclusion, Objections, failures, throttle, warnings};
-use crate::analyse::matrix::MatrixResult;
-use crate::analyse::quantity::{count, size, time};
+use super::parts::{Conclusion, Objections, failures, throttle, warnings};
+use crate::analyse::figures::quantity::{count, size, time};
+use crate::analyse::search::matrix::MatrixResult;
 use crate::record::End;
 use crate::record::journal::Header;
 use std::fmt::Write;

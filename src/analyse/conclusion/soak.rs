@@ -1,8 +1,8 @@
 //! The conclusion of a series of rounds: its verdict and rating.
 
-use super::{Conclusion, Status};
-use crate::analyse::predictability::{Predictability, Word};
-use crate::analyse::soak::SoakResult;
+use super::parts::{Conclusion, Status};
+use crate::analyse::series::soak::SoakResult;
+use crate::analyse::series::types::{Predictability, SeriesClass};
 use crate::model::Severity;
 use crate::record::journal::Header;
 
@@ -25,19 +25,20 @@ fn status(found: &Predictability, has_warnings: bool) -> Status {
         return Status::Bad;
     }
     match found.word {
-        Word::Slowed => Status::Bad,
-        Word::Drifting | Word::Stepped | Word::Erratic | Word::Failing => Status::Warning,
-        Word::Steady | Word::Daily | Word::TooFew if has_warnings => Status::Warning,
-        Word::Steady | Word::Daily => Status::Good,
-        Word::TooFew => Status::Plain,
+        SeriesClass::Slowed => Status::Bad,
+        SeriesClass::Drifting | SeriesClass::Stepped | SeriesClass::Erratic | SeriesClass::Failing => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Daily | SeriesClass::TooFew if has_warnings => Status::Warning,
+        SeriesClass::Steady | SeriesClass::Daily => Status::Good,
+        SeriesClass::TooFew => Status::Plain,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::predictability::{PredictabilityTerms, predictability};
-    use crate::analyse::rounds::{Round, RoundEnd, example};
+    use crate::analyse::series::predictability::predictability;
+    use crate::analyse::series::rounds::{Round, RoundEnd, example};
+    use crate::analyse::series::types::PredictabilityTerms;
 
     #[test]
     fn a_broken_round_or_a_warning_is_no_good_news() {

@@ -29,7 +29,7 @@ pub(super) struct Script {
 }
 
 /// A word between blanks, without its quotes.
-struct Word {
+struct ShellWord {
     line: usize,
     text: String,
     /// Number of leading bytes that were neither quoted nor escaped; `None` if that is all of them.
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str, is_key: impl Fn(&str) -> bool) -> Result<Script, 
 }
 
 impl Script {
-    fn take(&mut self, command: Vec<Word>, is_key: &impl Fn(&str) -> bool) -> Result<(), Error> {
+    fn take(&mut self, command: Vec<ShellWord>, is_key: &impl Fn(&str) -> bool) -> Result<(), Error> {
         let is_export = command[0].text == "export" && command[0].plain.is_none();
         let mut before: Option<String> = None;
         for word in command.into_iter().skip(usize::from(is_export)) {
@@ -89,7 +89,7 @@ impl Script {
 }
 
 /// The error for `word`; `before` is the key of the preceding assignment, if any.
-fn no_assignment(word: &Word, before: Option<String>, is_key: &impl Fn(&str) -> bool) -> Error {
+fn no_assignment(word: &ShellWord, before: Option<String>, is_key: &impl Fn(&str) -> bool) -> Error {
     let (line, text) = (word.line, word.text.as_str());
     if let Some(key) = before {
         let what = format!("after {key} stands a word that is no KEY=VALUE");
@@ -112,7 +112,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-impl Word {
+impl ShellWord {
     /// `None` for a word that is not an assignment.
     fn assignment(&self) -> Result<Option<Assignment>, Error> {
         let Some((key, value)) = self.text.split_once('=') else { return Ok(None) };
@@ -134,9 +134,9 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The words of each command; no command is empty.
-    fn commands(mut self) -> Result<Vec<Vec<Word>>, Error> {
+    fn commands(mut self) -> Result<Vec<Vec<ShellWord>>, Error> {
         let mut commands = Vec::new();
-        let mut words: Vec<Word> = Vec::new();
+        let mut words: Vec<ShellWord> = Vec::new();
         loop {
             match self.chars.peek().copied() {
                 None | Some('\n' | ';') => {
@@ -168,8 +168,8 @@ impl Reader<'_> {
     }
 
     /// One word; `None` if a backslash only joins two lines.
-    fn word(&mut self) -> Result<Option<Word>, Error> {
-        let mut word = Word { line: self.line, text: String::new(), plain: None };
+    fn word(&mut self) -> Result<Option<ShellWord>, Error> {
+        let mut word = ShellWord { line: self.line, text: String::new(), plain: None };
         while let Some(c) = self.chars.peek().copied().filter(|c| !is_blank(*c) && !matches!(c, '\n' | ';')) {
             self.next();
             let so_far = word.text.len();

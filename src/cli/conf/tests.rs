@@ -61,18 +61,18 @@ fn a_slob_conf_of_a_dba_is_read_whole() {
         scans: percent(5.0),
         run_time: Some(Nanos::from_secs(900)),
         work_loop: None,
-        scale: Some(Scale::Bytes(Bytes(16 * GIB))),
-        scan_table: Some(Scale::Bytes(Bytes(64 * MIB))),
+        scale: Some(TableSize::Bytes(Bytes(16 * GIB))),
+        scan_table: Some(TableSize::Bytes(Bytes(64 * MIB))),
         work_unit: Some(32),
         redo: Some(Redo::Heavy),
         load_degree: Some(8),
         threads_per_schema: Some(4),
-        hot_spot: Some(HotSpot { bytes: Bytes(512 * MIB), offset: Bytes(1024 * MIB), every: 10 }),
+        hot_spot: Some(HotSpotSetting { bytes: Bytes(512 * MIB), offset: Bytes(1024 * MIB), every: 10 }),
         hot_schema_every: Some(4),
         think: Some(Think { every: 20, least: Nanos::from_millis(100), most: Nanos::from_millis(1250) }),
         ..Settings::default()
     };
-    assert_eq!((conf.dialect, conf.settings), (Dialect::Slob, wanted));
+    assert_eq!((conf.dialect, conf.settings), (ConfDialect::Slob, wanted));
     let keys: Vec<String> = conf.remarks.iter().map(|remark| remark.split(' ').nth(2).unwrap_or("").into()).collect();
     let oracle = ["DATABASE_STATISTICS_TYPE", "ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX"];
     let others = ["DBA_PRIV_USER", "SYSDBA_PASSWD", "OBFUSCATE_COLUMNS"];
@@ -88,7 +88,7 @@ fn a_pgio_conf_is_read_whole_also_with_carriage_returns() {
     let wanted = Settings {
         updates: percent(0.0),
         run_time: Some(Nanos::from_secs(120)),
-        scale: Some(Scale::Blocks(1_048_576)),
+        scale: Some(TableSize::Blocks(1_048_576)),
         work_unit: Some(255),
         update_work_unit: Some(8),
         load_degree: Some(2),
@@ -99,7 +99,7 @@ fn a_pgio_conf_is_read_whole_also_with_carriage_returns() {
         create_base_table: Some(true),
         ..Settings::default()
     };
-    assert_eq!((conf.dialect, conf.settings), (Dialect::Pgio, wanted));
+    assert_eq!((conf.dialect, conf.settings), (ConfDialect::Pgio, wanted));
     let lines: Vec<&str> = conf.remarks.iter().filter_map(|remark| remark.split(':').next()).collect();
     assert_eq!(lines, ["line 5", "line 11"], "{:?}", conf.remarks);
 }
@@ -107,7 +107,7 @@ fn a_pgio_conf_is_read_whole_also_with_carriage_returns() {
 #[test]
 fn nothing_said_is_nothing_set_and_the_defaults_are_slobs() {
     let conf = read("\n# nothing\n");
-    assert_eq!(conf, Conf { dialect: Dialect::Slob, settings: Settings::default(), remarks: vec![] });
+    assert_eq!(conf, Conf { dialect: ConfDialect::Slob, settings: Settings::default(), remarks: vec![] });
     let settings = read("UPDATE_PCT=50").settings.or(slob_defaults());
     assert_eq!((settings.updates, settings.work_unit), (percent(50.0), Some(64)));
     assert_eq!(settings.scale.map(|scale| scale.blocks(8192)), Some(10_240));
@@ -118,19 +118,19 @@ fn nothing_said_is_nothing_set_and_the_defaults_are_slobs() {
 #[test]
 fn sizes_are_blocks_or_binary_bytes() {
     for (text, wanted) in [
-        ("10000", Scale::Blocks(10_000)),
-        ("1", Scale::Blocks(1)),
-        ("512k", Scale::Bytes(Bytes(512 << 10))),
-        ("80M", Scale::Bytes(Bytes(80 << 20))),
-        ("80 M", Scale::Bytes(Bytes(80 << 20))),
-        ("16g", Scale::Bytes(Bytes(16 << 30))),
-        ("32T", Scale::Bytes(Bytes(32 << 40))),
+        ("10000", TableSize::Blocks(10_000)),
+        ("1", TableSize::Blocks(1)),
+        ("512k", TableSize::Bytes(Bytes(512 << 10))),
+        ("80M", TableSize::Bytes(Bytes(80 << 20))),
+        ("80 M", TableSize::Bytes(Bytes(80 << 20))),
+        ("16g", TableSize::Bytes(Bytes(16 << 30))),
+        ("32T", TableSize::Bytes(Bytes(32 << 40))),
     ] {
         assert_eq!(read(&format!("SCALE='{text}'")).settings.scale, Some(wanted), "{text}");
     }
-    assert_eq!(Scale::Bytes(Bytes(20_000)).blocks(8192), 2);
-    assert_eq!(Scale::Blocks(7).blocks(8192), 7);
-    assert_eq!(Scale::Bytes(Bytes(1025)).to_string(), "2K");
+    assert_eq!(TableSize::Bytes(Bytes(20_000)).blocks(8192), 2);
+    assert_eq!(TableSize::Blocks(7).blocks(8192), 7);
+    assert_eq!(TableSize::Bytes(Bytes(1025)).to_string(), "2K");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn what_is_off_is_not_set() {
     assert_eq!(read(off).settings, Settings::default());
     assert_eq!(read("HOTSPOT_MB=8\nHOTSPOT_OFFSET_MB=1").settings.hot_spot, None);
     for word in ["TRUE", "true", "Yes", "1"] {
-        let spot = HotSpot { bytes: Bytes(8 << 20), offset: Bytes(16 << 20), every: 3 };
+        let spot = HotSpotSetting { bytes: Bytes(8 << 20), offset: Bytes(16 << 20), every: 3 };
         assert_eq!(read(&format!("DO_HOTSPOT={word}")).settings.hot_spot, Some(spot), "{word}");
     }
     let conf = read("DO_HOTSPOT=TRUE\nHOTSPOT_FREQUENCY=0");
@@ -288,9 +288,9 @@ fn count() -> impl Strategy<Value = Option<u32>> {
     prop::option::of(1u32..=1024)
 }
 
-fn scale() -> impl Strategy<Value = Option<Scale>> {
-    let blocks = (1..=BLOCKS_MAX).prop_map(Scale::Blocks);
-    let bytes = (1..=BYTES_MAX / KIB).prop_map(|kib| Scale::Bytes(Bytes(kib * KIB)));
+fn scale() -> impl Strategy<Value = Option<TableSize>> {
+    let blocks = (1..=BLOCKS_MAX).prop_map(TableSize::Blocks);
+    let bytes = (1..=BYTES_MAX / KIB).prop_map(|kib| TableSize::Bytes(Bytes(kib * KIB)));
     prop::option::of(prop_oneof![blocks, bytes])
 }
 
@@ -317,7 +317,7 @@ fn slob() -> impl Strategy<Value = Settings> {
                 redo: heavy.map(|heavy| if heavy { Redo::Heavy } else { Redo::Lite }),
                 load_degree: load,
                 threads_per_schema: threads,
-                hot_spot: hot.0.map(|(size, offset, every)| HotSpot {
+                hot_spot: hot.0.map(|(size, offset, every)| HotSpotSetting {
                     bytes: Bytes(size * MIB),
                     offset: Bytes(offset * MIB),
                     every,
@@ -337,7 +337,7 @@ fn slob() -> impl Strategy<Value = Settings> {
 proptest! {
     #[test]
     fn what_is_printed_is_read_back(settings in slob()) {
-        prop_assert_eq!(read(&settings.print(Dialect::Slob)).settings, settings);
+        prop_assert_eq!(read(&settings.print(ConfDialect::Slob)).settings, settings);
     }
 
     #[test]
@@ -350,7 +350,7 @@ proptest! {
             update_work_unit: counts.2, create_base_table: made, url: Some(connect::local(name.trim())),
             database: Some(name.trim().into()), ..slob
         };
-        prop_assert_eq!(read(&settings.print(Dialect::Pgio)).settings, settings);
+        prop_assert_eq!(read(&settings.print(ConfDialect::Pgio)).settings, settings);
     }
 
     #[test]

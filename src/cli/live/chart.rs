@@ -1,7 +1,7 @@
 //! The charts of the live view: a column of the terminal is a window, the latest at the right.
 
-use super::look::{Look, SHADES};
-use super::state::{BINS, BINS_A_DECADE, Column, Percentiles, edge_of};
+use super::column::{BINS, BINS_A_DECADE, LiveColumn, Percentiles, edge_of};
+use super::look::{ColourMode, SHADES};
 use crate::model::Nanos;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -69,13 +69,13 @@ fn bar(buffer: &mut Buffer, x: u16, area: Rect, share: f64, style: Style) {
 pub(super) fn rates<'a>(
     buffer: &mut Buffer,
     area: Rect,
-    columns: impl DoubleEndedIterator<Item = &'a Column>,
+    columns: impl DoubleEndedIterator<Item = &'a LiveColumn>,
     top: f64,
-    look: Look,
+    look: ColourMode,
 ) {
     let plot = plot(area);
     for (at, column) in placed(columns, plot.width) {
-        let style = if column.warming { look.bar().patch(Look::faint()) } else { look.bar() };
+        let style = if column.warming { look.bar().patch(ColourMode::faint()) } else { look.bar() };
         bar(buffer, plot.x + at, plot, column.rate / top.max(1e-9), style);
     }
 }
@@ -84,10 +84,10 @@ pub(super) fn rates<'a>(
 pub(super) fn times<'a>(
     buffer: &mut Buffer,
     area: Rect,
-    columns: impl DoubleEndedIterator<Item = &'a Column>,
+    columns: impl DoubleEndedIterator<Item = &'a LiveColumn>,
     which: fn(&Percentiles) -> Nanos,
     (low, high): (Nanos, Nanos),
-    look: Look,
+    look: ColourMode,
 ) {
     let plot = plot(area);
     let span = (high.as_micros_f64() / low.as_micros_f64().max(1e-3)).ln().max(1e-9);
@@ -108,20 +108,20 @@ pub(super) fn spark(buffer: &mut Buffer, area: Rect, values: &[f64], top: f64, s
 }
 
 /// Draws a gauge of one line.
-pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: Look) {
+pub(super) fn gauge(buffer: &mut Buffer, area: Rect, share: f64, look: ColourMode) {
     let eighths = (share.clamp(0.0, 1.0) * f64::from(area.width) * 8.0).round();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "eighths of a width")]
     let eighths = eighths as u16;
     for at in 0..area.width {
         let is_full = eighths >= (at + 1) * 8;
-        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", Look::faint()) };
+        let (symbol, style) = if is_full { ("█", look.bar()) } else { ("░", ColourMode::faint()) };
         put(buffer, area.x + at, area.y, area.right(), symbol, style);
     }
 }
 
 /// The bins that a heat map shows: from `first` on, `together` bins per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Scale {
+struct BinScale {
     first: usize,
     together: usize,
     rows: usize,
@@ -129,7 +129,7 @@ struct Scale {
 
 /// A scale on which all data of `columns` fit into `height` rows. Row edges are at powers of ten if rows are that wide.
 /// `None` if there are no data.
-fn scale<'a>(columns: impl Iterator<Item = &'a Column>, height: usize) -> Option<Scale> {
+fn scale<'a>(columns: impl Iterator<Item = &'a LiveColumn>, height: usize) -> Option<BinScale> {
     let mut seen = [false; BINS];
     columns.for_each(|column| seen.iter_mut().zip(column.bins).for_each(|(seen, count)| *seen |= count > 0));
     let (low, high) = (seen.iter().position(|seen| *seen)?, seen.iter().rposition(|seen| *seen)?);
@@ -140,19 +140,19 @@ fn scale<'a>(columns: impl Iterator<Item = &'a Column>, height: usize) -> Option
     let spare = height - (high + 1 - low);
     let low = low.saturating_sub(spare / 2);
     let rows = height.min(BINS.div_ceil(together) - low);
-    Some(Scale { first: low * together, together, rows })
+    Some(BinScale { first: low * together, together, rows })
 }
 
 /// Draws response times over time as a heat map. Rows are bins of response time, the slowest on top, shaded by their
 /// number of operations on a logarithmic scale.
-pub(super) fn heat<'a, I>(buffer: &mut Buffer, area: Rect, columns: I, look: Look)
+pub(super) fn heat<'a, I>(buffer: &mut Buffer, area: Rect, columns: I, look: ColourMode)
 where
-    I: DoubleEndedIterator<Item = &'a Column> + Clone,
+    I: DoubleEndedIterator<Item = &'a LiveColumn> + Clone,
 {
     let plot = plot(area);
     let visible = columns.rev().take(usize::from(plot.width));
     let Some(scale) = scale(visible.clone(), usize::from(area.height)) else { return };
-    let row_of = |column: &Column, row: usize| -> u64 {
+    let row_of = |column: &LiveColumn, row: usize| -> u64 {
         let from = scale.first + row * scale.together;
         column.bins[from..(from + scale.together).min(BINS)].iter().map(|count| u64::from(*count)).sum()
     };
@@ -161,7 +161,7 @@ where
     for row in 0..scale.rows {
         let y = area.bottom() - 1 - u16::try_from(row).unwrap_or(0);
         if let Some(label) = label(scale, row) {
-            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, Look::faint());
+            put_right(buffer, area.x, plot.x.saturating_sub(1), y, &label, ColourMode::faint());
         }
         for (at, column) in (0..plot.width).rev().zip(visible.clone()) {
             let count = row_of(column, row);
@@ -172,14 +172,14 @@ where
                 let (symbol, style) = look.shade(((share * SHADES as f64).ceil() as usize).saturating_sub(1));
                 put(buffer, x, y, x + 1, symbol, style);
             } else if column.first {
-                put(buffer, x, y, x + 1, "│", Look::faint());
+                put(buffer, x, y, x + 1, "│", ColourMode::faint());
             }
         }
     }
 }
 
 /// Label of a row: its lower edge, if that is a power of ten, or if the row is the first or the last.
-fn label(scale: Scale, row: usize) -> Option<String> {
+fn label(scale: BinScale, row: usize) -> Option<String> {
     let bin = scale.first + row * scale.together;
     let is_decade = bin.is_multiple_of(BINS_A_DECADE) || (bin % BINS_A_DECADE) + scale.together > BINS_A_DECADE;
     let is_near = |other: usize| (other * scale.together + scale.first).is_multiple_of(BINS_A_DECADE);
@@ -200,15 +200,15 @@ fn edge(at: Nanos) -> String {
 mod tests {
     use super::*;
 
-    fn column(bins: &[usize]) -> Column {
-        let mut column = Column::empty();
+    fn column(bins: &[usize]) -> LiveColumn {
+        let mut column = LiveColumn::empty();
         bins.iter().for_each(|bin| column.bins[*bin] = 1);
         column
     }
 
     #[test]
     fn a_scale_holds_all_that_is_there_whatever_the_height() {
-        assert_eq!(scale([Column::empty()].iter(), 5), None);
+        assert_eq!(scale([LiveColumn::empty()].iter(), 5), None);
         for height in 1..20 {
             for (low, high) in [(0, 0), (0, 63), (7, 9), (16, 40), (63, 63)] {
                 let columns = [column(&[low]), column(&[high])];

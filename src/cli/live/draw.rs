@@ -1,12 +1,13 @@
 //! Draws a frame of the live view: chooses the panels that fit, and fills them.
 //!
-//! Input: a [`State`], the time, and an area of any size. Output: cells. On a small terminal the least important panels
-//! are left out first. Nothing is drawn outside of the area.
+//! Input: a [`LiveState`], the time, and an area of any size. Output: cells. On a small terminal the least important
+//! panels are left out first. Nothing is drawn outside of the area.
 
 use super::chart::{self, put, put_right};
-use super::look::Look;
+use super::column::{LiveColumn, Percentiles, Span};
+use super::look::ColourMode;
 use super::point::PointNow;
-use super::state::{Column, Done, Percentiles, Span, Stage, State};
+use super::state::{Activity, DonePoint, LiveState};
 use super::unit::{clock, percent};
 use crate::model::{Bytes, Nanos};
 use ratatui::buffer::Buffer;
@@ -40,9 +41,9 @@ const HELP: [&str; 9] = [
 
 /// Options of a frame besides the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct FrameOptions {
     /// Colour mode.
-    pub(super) look: Look,
+    pub(super) look: ColourMode,
     /// True if the picture is frozen.
     pub(super) frozen: bool,
     /// True if the help is shown.
@@ -50,12 +51,12 @@ pub(super) struct View {
 }
 
 /// Draws a frame.
-pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, view: View) {
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, view: FrameOptions) {
     if area.width == 0 || area.height == 0 {
         return;
     }
     let look = view.look;
-    let mut rest = Rows(area);
+    let mut rest = FreeRows(area);
     header(buffer, rest.take(1), state, now, look);
     if area.height >= 6 {
         overall(buffer, rest.take(1), state, look);
@@ -74,7 +75,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, v
         let side = Rect { x: rows.right() - right, width: right, ..rows };
         rows.width -= right + 3;
         charts(buffer, rows, state, look);
-        let mut side = Rows(side);
+        let mut side = FreeRows(side);
         let host = host_rows(state);
         host_panel(buffer, side.take_last(host), state, look);
         side.take_last(1);
@@ -88,9 +89,9 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, v
 }
 
 /// The unused rows of an area.
-struct Rows(Rect);
+struct FreeRows(Rect);
 
-impl Rows {
+impl FreeRows {
     /// Takes rows from the top, or as many as there are.
     fn take(&mut self, rows: u16) -> Rect {
         let taken = Rect { height: rows.min(self.0.height), ..self.0 };
@@ -108,7 +109,7 @@ impl Rows {
 }
 
 /// Draws panels one below the other, as far as they fit.
-fn narrow(buffer: &mut Buffer, mut rest: Rows, state: &State, look: Look) {
+fn narrow(buffer: &mut Buffer, mut rest: FreeRows, state: &LiveState, look: ColourMode) {
     let rows = rest.0.height;
     // The most important panels come first; remaining rows go to the heat map.
     let throughput = 1 + if rows >= 15 { 3 } else { u16::from(rows >= 5) };
@@ -128,8 +129,8 @@ fn narrow(buffer: &mut Buffer, mut rest: Rows, state: &State, look: Look) {
 }
 
 /// Draws the charts on a large terminal.
-fn charts(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
-    let mut rest = Rows(area);
+fn charts(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
+    let mut rest = FreeRows(area);
     let is_tall = area.height >= 26;
     throughput_panel(buffer, rest.take(if is_tall { 6 } else { 4 }), state, look);
     rest.take(1);
@@ -138,7 +139,7 @@ fn charts(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     heat_panel(buffer, rest.0, state, look);
 }
 
-fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) {
+fn header(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: ColourMode) {
     let left = state.left(now).filter(|_| !state.draining);
     let left = left.map_or_else(String::new, |left| format!(", {} left", clock(left)));
     let time = format!("{} elapsed{left}", clock(now.as_secs_f64()));
@@ -147,24 +148,24 @@ fn header(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look
     let is_room = area.width >= width + 12;
     let right = if is_room { area.right() - width - 1 } else { area.right() };
     let x = put(buffer, area.x, area.y, right, "rigel ", look.title());
-    put(buffer, x, area.y, right, &state.title, Look::strong());
+    put(buffer, x, area.y, right, &state.title, ColourMode::strong());
     if is_room {
-        put_right(buffer, area.x, area.right(), area.y, &time, Look::faint());
+        put_right(buffer, area.x, area.right(), area.y, &time, ColourMode::faint());
     }
 }
 
 /// Draws the progress of the run.
-fn overall(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn overall(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     let text = match &state.stage {
-        Stage::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
+        Activity::Filling { done, of, .. } => format!("{} of {}", whole(*done), Bytes(*of)),
         _ if state.number == 0 => String::from("before the first point"),
         _ => format!("point {} of {}", state.number, state.points.max(state.number)),
     };
-    let x = put(buffer, area.x, area.y, area.right(), &text, Look::strong()) + 2;
+    let x = put(buffer, area.x, area.y, area.right(), &text, ColourMode::strong()) + 2;
     let share = state.share();
     let room = area.right().saturating_sub(x + 7);
     chart::gauge(buffer, Rect { x, width: room, ..area }, share, look);
-    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), Look::strong());
+    put_right(buffer, x, area.right(), area.y, &format!("{:.0} %", share * 100.0), ColourMode::strong());
 }
 
 /// Rounds bytes down to whole MiB, so that the width of the figure stays constant.
@@ -173,21 +174,23 @@ fn whole(bytes: u64) -> String {
 }
 
 /// Draws the current activity.
-fn load(buffer: &mut Buffer, area: Rect, state: &State, now: Nanos, look: Look) {
+fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: ColourMode) {
     let mut x = area.x;
     if state.draining {
         let text = if area.width < 60 { "draining" } else { "draining: what was measured is kept" };
         x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
     }
     let (strong, faint) = match (&state.stage, &state.point) {
-        (Stage::Running, Some(point)) => (point.name.clone(), running(point)),
-        (Stage::Doing(what) | Stage::Filling { what, .. }, _) => (what.clone(), String::new()),
-        (Stage::Waiting { what, until }, _) => (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64()))),
-        (Stage::Beginning, _) => (format!("point {} begins", state.number), String::new()),
+        (Activity::Running, Some(point)) => (point.name.clone(), running(point)),
+        (Activity::Doing(what) | Activity::Filling { what, .. }, _) => (what.clone(), String::new()),
+        (Activity::Waiting { what, until }, _) => {
+            (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64())))
+        }
+        (Activity::Beginning, _) => (format!("point {} begins", state.number), String::new()),
         _ => ("getting ready".to_string(), String::new()),
     };
-    let x = put(buffer, x, area.y, area.right(), &strong, Look::strong()) + 2;
-    put(buffer, x, area.y, area.right(), &faint, Look::faint());
+    let x = put(buffer, x, area.y, area.right(), &strong, ColourMode::strong()) + 2;
+    put(buffer, x, area.y, area.right(), &faint, ColourMode::faint());
 }
 
 /// The load of a point, and its progress.
@@ -211,7 +214,7 @@ fn running(point: &PointNow) -> String {
     format!("{loads}, {stands}{mean}{beside}")
 }
 
-fn keys(buffer: &mut Buffer, area: Rect, view: View) {
+fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
     let look = view.look;
     let mut x = area.x;
     if view.frozen {
@@ -220,29 +223,29 @@ fn keys(buffer: &mut Buffer, area: Rect, view: View) {
     let freeze = if view.frozen { "go on" } else { "freeze" };
     let stop = if area.width < 60 { "stop" } else { "stop, keep what was measured" };
     for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
-        x = put(buffer, x, area.y, area.right(), key, Look::strong()) + 1;
-        x = put(buffer, x, area.y, area.right(), what, Look::faint()) + 3;
+        x = put(buffer, x, area.y, area.right(), key, ColourMode::strong()) + 1;
+        x = put(buffer, x, area.y, area.right(), what, ColourMode::faint()) + 3;
     }
 }
 
 /// Draws the title of a panel: its name, its main text, and a fainter text beside it.
-fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str, look: Look) -> u16 {
+fn title(buffer: &mut Buffer, area: Rect, name: &str, strong: &str, faint: &str, look: ColourMode) -> u16 {
     // A narrow terminal shows figures instead of names.
     let name = if area.width <= 40 { "" } else { name };
     let gap = if name.is_empty() { 0 } else { 2 };
     let x = put(buffer, area.x, area.y, area.right(), name, look.title()) + gap;
-    let x = put(buffer, x, area.y, area.right(), strong, Look::strong());
+    let x = put(buffer, x, area.y, area.right(), strong, ColourMode::strong());
     let gap = u16::from(!strong.is_empty());
-    put(buffer, x + gap, area.y, area.right(), faint, Look::faint())
+    put(buffer, x + gap, area.y, area.right(), faint, ColourMode::faint())
 }
 
 /// The columns that a chart in `area` shows.
-fn visible(state: &State, area: Rect) -> impl DoubleEndedIterator<Item = &Column> + Clone + use<'_> {
+fn visible(state: &LiveState, area: Rect) -> impl DoubleEndedIterator<Item = &LiveColumn> + Clone + use<'_> {
     let from = state.columns.len().saturating_sub(chart::shown(area));
     state.columns.range(from..)
 }
 
-fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height == 0 {
         return;
     }
@@ -282,9 +285,9 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) 
     let top = visible(state, area).map(|column| column.rate).fold(0.0, f64::max);
     if top > 0.0 {
         let end = plot.x + chart::LABEL - 1;
-        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), Look::faint());
+        put_right(buffer, plot.x, end, plot.y, &unit.rate(top), ColourMode::faint());
         if plot.height > 1 {
-            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", Look::faint());
+            put_right(buffer, plot.x, end, plot.bottom() - 1, "0", ColourMode::faint());
         }
         chart::rates(buffer, plot, visible(state, area), top, look);
     }
@@ -295,7 +298,7 @@ type Named = (&'static str, fn(&Percentiles) -> Nanos);
 
 const PERCENTILES: [Named; 3] = [("max", |p| p.max), ("p99", |p| p.p99), ("p50", |p| p.p50)];
 
-fn times_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn times_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height == 0 {
         return;
     }
@@ -314,15 +317,15 @@ fn times_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
     for (at, (name, which)) in (0u16..).zip(PERCENTILES) {
         let row = Rect { y: area.y + 1 + at * each, height: each, ..area };
         let y = row.bottom() - 1;
-        let x = put(buffer, row.x, y, row.right(), name, Look::faint());
-        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), Look::strong());
+        let x = put(buffer, row.x, y, row.right(), name, ColourMode::faint());
+        put_right(buffer, x, row.x + chart::LABEL - 1, y, &figure(which), ColourMode::strong());
         if let Some(range) = range {
             chart::times(buffer, row, visible(state, area), which, range, look);
         }
     }
 }
 
-fn heat_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height < 3 {
         return;
     }
@@ -347,21 +350,21 @@ fn span_text(span: Nanos) -> String {
 }
 
 /// Number of rows of the host panel.
-fn host_rows(state: &State) -> u16 {
+fn host_rows(state: &LiveState) -> u16 {
     let devices = state.hosts.back().map_or(0, |host| host.devices.len());
     2 + u16::try_from(devices.min(4)).unwrap_or(0)
 }
 
-fn host_panel(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height == 0 {
         return;
     }
-    let mut rows = Rows(area);
+    let mut rows = FreeRows(area);
     if area.height > 1 {
         title(buffer, rows.take(1), "Host", "", "last second", look);
     }
     let Some(now) = state.hosts.back() else {
-        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", Look::faint());
+        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", ColourMode::faint());
         return;
     };
     let cpu = rows.take_last(1);
@@ -390,8 +393,8 @@ fn busy_of(host: &super::state::HostNow, name: &str) -> f64 {
 }
 
 /// Draws a row of the host panel: name, figures, and a chart of its utilization.
-fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: Look) {
-    let x = put(buffer, row.x, row.y, row.right(), name, Look::strong());
+fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64], look: ColourMode) {
+    let x = put(buffer, row.x, row.y, row.right(), name, ColourMode::strong());
     let x = put(buffer, (row.x + 8).max(x + 1), row.y, row.right(), figures, Style::new()) + 1;
     let width = row.right().saturating_sub(x);
     if width >= 3 {
@@ -400,17 +403,17 @@ fn line(buffer: &mut Buffer, row: Rect, name: &str, figures: &str, busy: &[f64],
 }
 
 /// Draws the list of completed points.
-fn list(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
+fn list(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMode) {
     if area.height < 2 {
         return;
     }
-    let mut rows = Rows(area);
+    let mut rows = FreeRows(area);
     let head = rows.take(1);
     let name = (area.width.saturating_sub(FIGURES)).clamp(8, 30);
     let ends = [name + 13, name + 21, name + FIGURES].map(|end| area.x + end);
     title(buffer, head, "Points", "", &format!("{} done", state.done.len()), look);
     for (end, what) in ends.into_iter().zip(["rate", "p50", "p99"]) {
-        put_right(buffer, area.x + name, end, head.y, what, Look::faint());
+        put_right(buffer, area.x + name, end, head.y, what, ColourMode::faint());
     }
     let from = state.done.len().saturating_sub(usize::from(rows.0.height));
     for done in state.done.range(from..) {
@@ -418,12 +421,12 @@ fn list(buffer: &mut Buffer, area: Rect, state: &State, look: Look) {
         done_row(buffer, row, done, name, ends);
     }
     if state.done.is_empty() {
-        put(buffer, area.x, head.y + 1, area.right(), "none yet", Look::faint());
+        put(buffer, area.x, head.y + 1, area.right(), "none yet", ColourMode::faint());
     }
 }
 
-fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 3]) {
-    let style = if done.complete { Look::strong() } else { Look::faint() };
+fn done_row(buffer: &mut Buffer, row: Rect, done: &DonePoint, name: u16, ends: [u16; 3]) {
+    let style = if done.complete { ColourMode::strong() } else { ColourMode::faint() };
     put(buffer, row.x, row.y, row.x + name, &done.name, style);
     let figures = if let Some((p50, p99)) = done.latency {
         [done.unit.rate(done.rate), p50.to_string(), p99.to_string()]
@@ -438,19 +441,19 @@ fn done_row(buffer: &mut Buffer, row: Rect, done: &Done, name: u16, ends: [u16; 
             end.min(row.right()),
             row.y,
             &figure,
-            if done.complete { plain } else { Look::faint() },
+            if done.complete { plain } else { ColourMode::faint() },
         );
     }
 }
 
 /// Draws the help in the centre.
-fn help(buffer: &mut Buffer, area: Rect, look: Look) {
+fn help(buffer: &mut Buffer, area: Rect, look: ColourMode) {
     let width = 53.min(area.width);
     let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(area.height);
     let x = area.x + (area.width - width) / 2;
     let y = area.y + (area.height - height) / 2;
     let blank = " ".repeat(usize::from(width));
-    let style = if look == Look::Plain { Look::strong() } else { look.bar() };
+    let style = if look == ColourMode::Plain { ColourMode::strong() } else { look.bar() };
     for y in y..y + height {
         put(buffer, x, y, x + width, &blank, Style::reset());
     }

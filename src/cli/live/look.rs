@@ -23,7 +23,7 @@ const INDEXED: [u8; SHADES] = [17, 24, 60, 243, 245, 143, 185, 227];
 
 /// Colour support of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum ColourMode {
     /// No colours.
     Plain,
     /// 256 colours.
@@ -32,7 +32,7 @@ pub(super) enum Look {
     Full,
 }
 
-impl Look {
+impl ColourMode {
     /// Chosen by the environment: `NO_COLOR` (no-color.org), `TERM` and `COLORTERM`.
     pub(super) fn of(no_color: Option<&str>, term: &str, colorterm: &str) -> Self {
         let is_without = ["vt100", "vt102", "vt220", "vt320", "xterm-mono"].contains(&term) || term.ends_with("-m");
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn a_terminal_without_colours_gets_shades() {
-        assert_eq!(Look::of(Some("1"), "xterm-256color", "truecolor"), Look::Plain);
-        assert_eq!(Look::of(Some(""), "xterm-256color", "truecolor"), Look::Full);
-        assert_eq!(Look::of(None, "vt100", ""), Look::Plain);
-        assert_eq!(Look::of(None, "screen-256color", ""), Look::Indexed);
-        assert_eq!([0, 2, 4, 7, 99].map(|level| Look::Plain.shade(level).0), ["░", "▒", "▓", "█", "█"]);
+        assert_eq!(ColourMode::of(Some("1"), "xterm-256color", "truecolor"), ColourMode::Plain);
+        assert_eq!(ColourMode::of(Some(""), "xterm-256color", "truecolor"), ColourMode::Full);
+        assert_eq!(ColourMode::of(None, "vt100", ""), ColourMode::Plain);
+        assert_eq!(ColourMode::of(None, "screen-256color", ""), ColourMode::Indexed);
+        assert_eq!([0, 2, 4, 7, 99].map(|level| ColourMode::Plain.shade(level).0), ["░", "▒", "▓", "█", "█"]);
     }
 }

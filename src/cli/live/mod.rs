@@ -5,6 +5,7 @@
 //! events. Measuring threads only record events. At the end, and also after a panic, the terminal is restored.
 
 mod chart;
+mod column;
 mod draw;
 mod look;
 mod point;
@@ -14,14 +15,14 @@ mod state;
 mod tests;
 mod unit;
 
-pub(super) use state::State;
-pub(super) use unit::Unit;
+pub(super) use state::LiveState;
+pub(super) use unit::ThroughputUnit;
 
-use super::measuring;
+use super::stop;
 use crate::clock::Clock;
 use crate::model::Nanos;
 use crate::observe;
-use look::Look;
+use look::ColourMode;
 use screen::{Key, Keys, Screen};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,7 +42,7 @@ pub(super) struct View {
 /// State shared by the drawing thread and the thread that watches the run. Lock order: the screen first, then the
 /// state.
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<LiveState>,
     /// `None` once the view is closed.
     screen: Mutex<Option<Screen>>,
     /// Ends the run.
@@ -56,9 +57,9 @@ impl View {
     /// Why there can be no view, in a few words.
     pub(super) fn open(title: &str, points: usize) -> Result<Self, String> {
         screen::refuse_unusable()?;
-        let stop = measuring::stop_flag().map_err(|error| error.to_string())?;
+        let stop = stop::stop_flag().map_err(|error| error.to_string())?;
         let screen = Screen::open().map_err(|error| format!("the terminal cannot be set up: {error}"))?;
-        let state = Mutex::new(State::new(title, points));
+        let state = Mutex::new(LiveState::new(title, points));
         let shared = Arc::new(Shared { state, screen: Mutex::new(Some(screen)), stop, clock: Clock::real() });
         let view = Self { shared: Arc::clone(&shared) };
         let spawned = thread::Builder::new().name("live view".into()).spawn(move || keep_drawing(&shared));
@@ -67,7 +68,7 @@ impl View {
     }
 
     /// Applies `note` to the state, with the current time of the view.
-    pub(super) fn tell(&self, note: impl FnOnce(&mut State, Nanos)) {
+    pub(super) fn tell(&self, note: impl FnOnce(&mut LiveState, Nanos)) {
         let now = self.shared.clock.now();
         note(&mut lock(&self.shared.state), now);
     }
@@ -106,8 +107,8 @@ fn keep_drawing(shared: &Shared) {
     observe::set_this_thread_aside();
     // If that is not permitted, it draws anyway.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-    let mut view = draw::View { look: look_of_terminal(), frozen: false, help: false };
-    let mut still: Option<(State, Nanos)> = None;
+    let mut view = draw::FrameOptions { look: look_of_terminal(), frozen: false, help: false };
+    let mut still: Option<(LiveState, Nanos)> = None;
     let mut keys = Keys::new();
     let mut next = Nanos(0);
     loop {
@@ -149,8 +150,8 @@ fn keep_drawing(shared: &Shared) {
     }
 }
 
-fn look_of_terminal() -> Look {
+fn look_of_terminal() -> ColourMode {
     let variable = |name: &str| std::env::var(name).ok();
     let term = variable("TERM").unwrap_or_default();
-    Look::of(variable("NO_COLOR").as_deref(), &term, &variable("COLORTERM").unwrap_or_default())
+    ColourMode::of(variable("NO_COLOR").as_deref(), &term, &variable("COLORTERM").unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! The running point in the live view: its windows, and the confidence interval of its throughput.
 
-use super::state::{BINS, Column, Percentiles, Span, bin_of};
-use super::unit::Unit;
+use super::column::{LiveColumn, Span};
+use super::unit::ThroughputUnit;
 use crate::analyse::Mean;
 use crate::drive::{self, Live};
 use crate::model::{Load, Nanos, Point, Step, Until};
@@ -32,7 +32,7 @@ pub(super) struct PointNow {
     /// Descriptions of its streams' loads.
     pub(super) loads: Vec<String>,
     /// Unit of the throughput of the first class.
-    pub(super) unit: Unit,
+    pub(super) unit: ThroughputUnit,
     /// Width of a window.
     width: Nanos,
     /// Time span of its columns.
@@ -70,7 +70,7 @@ impl PointNow {
         Self {
             name: point.coordinates.to_string(),
             loads: point.streams.iter().map(|stream| load(&stream.load, stream.sql.is_some())).collect(),
-            unit: first.map_or(Unit::Iops, |stream| Unit::of(stream.sql.is_some(), stream.length)),
+            unit: first.map_or(ThroughputUnit::Iops, |stream| ThroughputUnit::of(stream.sql.is_some(), stream.length)),
             width: point.window,
             span: match point.coordinates.step() {
                 Step::Round => Span::Round,
@@ -98,7 +98,7 @@ impl PointNow {
 
     /// Updates the point from `live`. Appends its completed windows to `columns`, whose last entries are its earlier
     /// windows.
-    pub(super) fn look(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
+    pub(super) fn look(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<LiveColumn>) {
         (self.elapsed, self.measuring_since) = (live.elapsed, live.measuring_since);
         self.count(point, live, columns);
         if self.span == Span::Round {
@@ -119,7 +119,7 @@ impl PointNow {
         windows.resize_with(over.saturating_sub(first), Window::default);
         self.settle(first, &windows);
         for (at, window) in windows.iter().enumerate().map(|(at, window)| (first + at, window)) {
-            let mut column = Column::of(window, self.width);
+            let mut column = LiveColumn::of(window, self.width);
             match self.windows.checked_sub(at) {
                 Some(back) if back > 0 => {
                     let place = columns.len() - back;
@@ -152,7 +152,7 @@ impl PointNow {
     }
 
     /// Evaluates the running counters: of the first class during warm-up and in rounds, of the other classes always.
-    fn count(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<Column>) {
+    fn count(&mut self, point: &Point, live: &Live, columns: &mut VecDeque<LiveColumn>) {
         let counts: Vec<(u64, u64)> =
             live.classes.iter().map(|class| (class.done.load(Relaxed), class.response.load(Relaxed))).collect();
         let span = live.elapsed.since(self.last.0);
@@ -180,7 +180,7 @@ impl PointNow {
             && let Some((done, response)) = grown.first()
         {
             let first = is_first;
-            columns.push_back(Column { warming: true, first, rate: *done as f64 / seconds, ..Column::empty() });
+            columns.push_back(LiveColumn { warming: true, first, rate: *done as f64 / seconds, ..LiveColumn::empty() });
             self.mean = response.checked_div(*done).map(Nanos);
         }
         if self.span == Span::Round {
@@ -188,7 +188,7 @@ impl PointNow {
         }
         let told = |(name, (done, response)): (&str, &(u64, u64))| {
             let stream = point.streams.iter().find(|stream| stream.name == name)?;
-            let unit = Unit::of(stream.sql.is_some(), stream.length);
+            let unit = ThroughputUnit::of(stream.sql.is_some(), stream.length);
             let mean = Nanos(response.checked_div(*done)?);
             Some(format!("{name} {} mean {mean}", unit.rate(*done as f64 / seconds)))
         };
@@ -238,7 +238,7 @@ impl PointNow {
 }
 
 /// Removes all but the last seconds of a running round from the columns.
-fn keep_last_seconds(columns: &mut VecDeque<Column>) {
+fn keep_last_seconds(columns: &mut VecDeque<LiveColumn>) {
     let seconds = columns.iter().rev().take_while(|column| column.warming).count();
     let from = columns.len() - seconds;
     if seconds > SECONDS_OF_ROUND {
@@ -260,30 +260,6 @@ fn load(load: &Load, is_sql: bool) -> String {
 
 fn whole(span: Nanos, width: Nanos) -> usize {
     usize::try_from(span.0 / width.0.max(1)).unwrap_or(usize::MAX)
-}
-
-impl Column {
-    /// A column without any operations.
-    pub(super) fn empty() -> Self {
-        Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }
-    }
-
-    /// The column for a window.
-    pub(super) fn of(window: &Window, width: Nanos) -> Self {
-        let histogram = &window.response.histogram;
-        let mut bins = [0u32; BINS];
-        for (low, high, count) in histogram.buckets() {
-            let bin = &mut bins[bin_of(Nanos(low.midpoint(high)))];
-            *bin = bin.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        }
-        let quantile = |q| histogram.quantile(q).map(|band| Nanos(band.low.midpoint(band.high)));
-        let max = Nanos(window.response.max);
-        // The middle of a bucket may be above the maximum value in it.
-        let latency = quantile(0.5).zip(quantile(0.99));
-        let latency = latency.map(|(p50, p99)| Percentiles { p50: p50.min(max), p99: p99.min(max), max });
-        let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
-        Self { rate, failed: window.failures(), latency, bins, ..Self::empty() }
-    }
 }
 
 /// Counts of windows of equal width in at most [`Counts::MOST`] numbers: beyond that, neighbouring values are added

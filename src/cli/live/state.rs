@@ -1,10 +1,11 @@
 //! State of the live view: updated by events, independent of the terminal.
 //!
-//! Input: events and their times. Output: [`State`], plain data that [`draw`](super::draw) shows. Its size is bounded,
-//! so a run of weeks needs no more memory than one of minutes. It does not read a clock: callers pass `now`.
+//! Input: events and their times. Output: [`LiveState`], plain data that [`draw`](super::draw) shows. Its size is
+//! bounded, so a run of weeks needs no more memory than one of minutes. It does not read a clock: callers pass `now`.
 
+use super::column::{LiveColumn, Span};
 use super::point::PointNow;
-use super::unit::Unit;
+use super::unit::ThroughputUnit;
 use crate::analyse::{self, DeviceLoad, HostLoad, PointSummary};
 use crate::drive::Live;
 use crate::model::{Nanos, Point, Sample, Step};
@@ -25,11 +26,11 @@ const LOOK: Nanos = Nanos::from_millis(180);
 
 /// Everything that is shown.
 #[derive(Debug, Clone, Default)]
-pub(in crate::cli) struct State {
+pub(in crate::cli) struct LiveState {
     /// The verb and its target.
     pub(super) title: String,
     /// Current activity.
-    pub(super) stage: Stage,
+    pub(super) stage: Activity,
     /// True once a stop was requested.
     pub(super) draining: bool,
     /// Number of the running point, from 1; 0 before the first.
@@ -41,13 +42,13 @@ pub(in crate::cli) struct State {
     /// The running point.
     pub(super) point: Option<PointNow>,
     /// Windows of all points, the latest last. For a soak its rounds, and the last seconds of the running one.
-    pub(super) columns: VecDeque<Column>,
+    pub(super) columns: VecDeque<LiveColumn>,
     /// Time span of a column; `None` before the first point.
     pub(super) span: Option<Span>,
     /// Unit of the throughput.
-    pub(super) unit: Unit,
+    pub(super) unit: ThroughputUnit,
     /// Completed points, the latest last.
-    pub(super) done: VecDeque<Done>,
+    pub(super) done: VecDeque<DonePoint>,
     /// Samples of the host, the latest last.
     pub(super) hosts: VecDeque<HostNow>,
     /// Time of the last look at the running point.
@@ -58,7 +59,7 @@ pub(in crate::cli) struct State {
 
 /// Current activity.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Stage {
+pub(super) enum Activity {
     /// Preparing, or another activity without progress information.
     #[default]
     Ready,
@@ -86,71 +87,15 @@ pub(super) enum Stage {
     Running,
 }
 
-/// Time span of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
-    /// A window of this width.
-    Window(Nanos),
-    /// A round: its windows are too wide to wait for.
-    Round,
-}
-
-/// One window of the point's first class, which is the measured one.
-#[derive(Debug, Clone)]
-pub(super) struct Column {
-    /// True if it is from the warm-up, or from an incomplete round: only its throughput is known.
-    pub(super) warming: bool,
-    /// True if it is the first of its point.
-    pub(super) first: bool,
-    /// Completed operations per second.
-    pub(super) rate: f64,
-    /// Failed operations.
-    pub(super) failed: u64,
-    /// Response times; `None` if nothing completed.
-    pub(super) latency: Option<Percentiles>,
-    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one microsecond.
-    pub(super) bins: [u32; BINS],
-}
-
-/// Bins per power of ten.
-pub(super) const BINS_A_DECADE: usize = 8;
-
-/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything beyond.
-pub(super) const BINS: usize = 8 * BINS_A_DECADE;
-
-/// The bin of a response time.
-pub(super) fn bin_of(latency: Nanos) -> usize {
-    let decades = (latency.as_micros_f64().max(1.0)).log10();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below BINS")]
-    let bin = (decades * BINS_A_DECADE as f64) as usize;
-    bin.min(BINS - 1)
-}
-
-/// The minimum response time of a bin.
-pub(super) fn edge_of(bin: usize) -> Nanos {
-    Nanos::from_micros_f64(10f64.powf(bin as f64 / BINS_A_DECADE as f64))
-}
-
-/// Response times of one window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Percentiles {
-    /// Median.
-    pub(super) p50: Nanos,
-    /// 99th percentile.
-    pub(super) p99: Nanos,
-    /// Maximum.
-    pub(super) max: Nanos,
-}
-
 /// A completed point.
 #[derive(Debug, Clone)]
-pub(super) struct Done {
+pub(super) struct DonePoint {
     /// Its load.
     pub(super) name: String,
     /// Operations per second of its first class.
     pub(super) rate: f64,
     /// Unit of the rate.
-    pub(super) unit: Unit,
+    pub(super) unit: ThroughputUnit,
     /// Median and 99th percentile of the response time, if anything completed.
     pub(super) latency: Option<(Nanos, Nanos)>,
     /// True if it ended as planned.
@@ -166,7 +111,7 @@ pub(super) struct HostNow {
     pub(super) host: HostLoad,
 }
 
-impl State {
+impl LiveState {
     /// The state before any event.
     pub(super) fn new(title: &str, points: usize) -> Self {
         Self { title: title.into(), points, ..Self::default() }
@@ -174,25 +119,25 @@ impl State {
 
     /// Files or tables are being filled; `left` is the remaining time in seconds.
     pub(in crate::cli) fn fill(&mut self, what: &str, done: u64, of: u64, left: f64, now: Nanos) {
-        self.stage = Stage::Filling { what: what.into(), done, of };
+        self.stage = Activity::Filling { what: what.into(), done, of };
         self.left = Some((left, now));
     }
 
     /// Starts an activity without progress information.
     pub(in crate::cli) fn say(&mut self, what: &str) {
-        self.stage = Stage::Doing(what.into());
+        self.stage = Activity::Doing(what.into());
         self.left = None;
     }
 
     /// Waits until `until`.
     pub(in crate::cli) fn wait(&mut self, what: &str, until: Nanos) {
-        self.stage = Stage::Waiting { what: what.into(), until };
+        self.stage = Activity::Waiting { what: what.into(), until };
     }
 
     /// Point `number` of `points` begins.
     pub(in crate::cli) fn begin(&mut self, number: usize, points: usize, now: Nanos) {
         (self.number, self.points) = (number, points);
-        self.stage = Stage::Beginning;
+        self.stage = Activity::Beginning;
         self.point = None;
         self.forget_seconds();
         self.point_began = now;
@@ -212,7 +157,7 @@ impl State {
     /// A point is running.
     pub(in crate::cli) fn live(&mut self, point: &Point, live: &Live, samples: &[Sample], now: Nanos) {
         self.looked = now;
-        self.stage = Stage::Running;
+        self.stage = Activity::Running;
         let running = self.point.get_or_insert_with(|| PointNow::new(point));
         running.look(point, live, &mut self.columns);
         (self.span, self.unit) = (Some(running.span), running.unit);
@@ -242,10 +187,10 @@ impl State {
             self.forget_seconds();
         }
         let Some((class, stream)) = summary.classes.first().zip(record.streams.first()) else { return };
-        let unit = Unit::of(stream.sql.is_some(), stream.length);
+        let unit = ThroughputUnit::of(stream.sql.is_some(), stream.length);
         if is_round {
             self.unit = unit;
-            self.columns.push_back(Column { rate: class.iops, ..Column::of(&stream.total(), record.measured) });
+            self.columns.push_back(LiveColumn { rate: class.iops, ..LiveColumn::of(&stream.total(), record.measured) });
             while self.columns.len() > COLUMNS_MAX {
                 self.columns.pop_front();
             }
@@ -254,7 +199,7 @@ impl State {
             let [p50, p99] = [latency.p50_us, latency.p99_us].map(Nanos::from_micros_f64);
             (p50, p99)
         });
-        self.done.push_back(Done {
+        self.done.push_back(DonePoint {
             name: record.coordinates.to_string(),
             rate: class.iops,
             unit,
@@ -281,10 +226,10 @@ impl State {
 
     /// Completed fraction: of the points, or of the bytes to fill.
     pub(super) fn share(&self) -> f64 {
-        if let Stage::Filling { done, of, .. } = self.stage {
+        if let Activity::Filling { done, of, .. } = self.stage {
             return done as f64 / of.max(1) as f64;
         }
-        let ended = self.number.saturating_sub(usize::from(self.point.is_some() || self.stage == Stage::Beginning));
+        let ended = self.number.saturating_sub(usize::from(self.point.is_some() || self.stage == Activity::Beginning));
         let running = self.point.as_ref().map_or(0.0, PointNow::share);
         ((ended as f64 + running) / self.points.max(1) as f64).min(1.0)
     }

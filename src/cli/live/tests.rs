@@ -1,14 +1,14 @@
 //! Screens of the live view as text, at several sizes, from runs on a simulated device.
 
-use super::draw::{View, draw};
-use super::look::Look;
+use super::draw::{FrameOptions, draw};
+use super::look::ColourMode;
 use super::point::PointNow;
-use super::state::{HostNow, Stage, State};
+use super::state::{Activity, HostNow, LiveState};
 use crate::analyse::{DeviceLoad, HostLoad, summarise};
 use crate::drive::{self, Live, LiveClass, Terms};
 use crate::engine::sim::Sim;
 use crate::model::{Coordinates, Kind, Load, Mix, Nanos, Outcome, Pattern, Point, Sample, Stream, Until, WarmUp};
-use crate::record::{Recorder, Seconds, Times};
+use crate::record::{OperationTimes, Recorder, SharedWindows};
 use crate::report::golden;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const WINDOW: Nanos = Nanos::from_millis(200);
 
-const PLAIN: View = View { look: Look::Plain, frozen: false, help: false };
+const PLAIN: FrameOptions = FrameOptions { look: ColourMode::Plain, frozen: false, help: false };
 
 fn point(depth: u32) -> Point {
     let stream = Stream {
@@ -45,9 +45,9 @@ fn point(depth: u32) -> Point {
 }
 
 /// Four points of a device with eight servers; the last point is incomplete.
-fn curve() -> (State, Nanos) {
+fn curve() -> (LiveState, Nanos) {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
-    let mut state = State::new("curve sim:8,100us", 7);
+    let mut state = LiveState::new("curve sim:8,100us", 7);
     let mut now = Nanos(0);
     for (number, depth) in (1..).zip([1, 4, 8, 16]) {
         let point = point(depth);
@@ -70,7 +70,7 @@ fn curve() -> (State, Nanos) {
     (state, now)
 }
 
-fn terminal(width: u16, height: u16, state: &State, now: Nanos, view: View) -> Terminal<TestBackend> {
+fn terminal(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOptions) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal
         .draw(|frame| {
@@ -81,7 +81,7 @@ fn terminal(width: u16, height: u16, state: &State, now: Nanos, view: View) -> T
     terminal
 }
 
-fn screen(width: u16, height: u16, state: &State, now: Nanos, view: View) -> String {
+fn screen(width: u16, height: u16, state: &LiveState, now: Nanos, view: FrameOptions) -> String {
     let terminal = terminal(width, height, state, now, view);
     let buffer = terminal.backend().buffer();
     let mut text = String::new();
@@ -99,12 +99,12 @@ fn a_screen_of_every_size_is_as_it_was_looked_at() {
     for (width, height) in [(120, 40), (100, 20), (80, 24), (40, 10), (20, 5)] {
         golden::check(&format!("live/{width}x{height}.txt"), &screen(width, height, &state, now, PLAIN));
     }
-    golden::check("live/help.txt", &screen(80, 24, &state, now, View { help: true, frozen: true, ..PLAIN }));
+    golden::check("live/help.txt", &screen(80, 24, &state, now, FrameOptions { help: true, frozen: true, ..PLAIN }));
 }
 
 #[test]
 fn every_stage_has_a_screen() {
-    let mut state = State::new("orion /data/file", 12);
+    let mut state = LiveState::new("orion /data/file", 12);
     let now = Nanos::from_secs(75);
     let mut screens = screen(80, 8, &state, now, PLAIN);
     state.fill("filling a scratch file", 512 << 20, 4 << 30, 40.0, now);
@@ -123,19 +123,19 @@ fn every_stage_has_a_screen() {
 fn with_colours_shades_are_colours_and_without_none_is_there() {
     let (state, now) = curve();
     let colours = |look| {
-        let terminal = terminal(120, 40, &state, now, View { look, ..PLAIN });
+        let terminal = terminal(120, 40, &state, now, FrameOptions { look, ..PLAIN });
         let cells = terminal.backend().buffer().content().to_vec();
         cells.iter().map(|cell| cell.fg).filter(|colour| *colour != Color::Reset).collect::<Vec<_>>()
     };
-    assert_eq!(colours(Look::Plain), []);
-    assert!(colours(Look::Indexed).iter().any(|colour| matches!(colour, Color::Indexed(227))));
-    assert!(colours(Look::Full).iter().any(|colour| matches!(colour, Color::Rgb(254, 232, 56))));
+    assert_eq!(colours(ColourMode::Plain), []);
+    assert!(colours(ColourMode::Indexed).iter().any(|colour| matches!(colour, Color::Indexed(227))));
+    assert!(colours(ColourMode::Full).iter().any(|colour| matches!(colour, Color::Rgb(254, 232, 56))));
 }
 
 #[test]
 fn no_size_and_no_state_makes_it_panic() {
     let (whole, now) = curve();
-    let empty = State::new("", 0);
+    let empty = LiveState::new("", 0);
     for state in [&whole, &empty] {
         for (width, height) in
             (0..60).flat_map(|width| [0, 1, 2, 3, 4, 5, 7, 12, 19, 33].map(|height| (width * 3, height)))
@@ -146,7 +146,7 @@ fn no_size_and_no_state_makes_it_panic() {
                     height,
                     state,
                     now,
-                    View { look: Look::Full, frozen: true, help: width % 2 == 0 },
+                    FrameOptions { look: ColourMode::Full, frozen: true, help: width % 2 == 0 },
                 ));
             }
         }
@@ -155,13 +155,13 @@ fn no_size_and_no_state_makes_it_panic() {
 
 /// A point whose operations end on request.
 struct Told {
-    seconds: [Arc<Seconds>; 1],
+    seconds: [Arc<SharedWindows>; 1],
     recorder: Recorder,
 }
 
 impl Told {
     fn new() -> Self {
-        let seconds = Arc::new(Seconds::new(WINDOW));
+        let seconds = Arc::new(SharedWindows::new(WINDOW));
         let mut recorder = Recorder::new(false, &[Kind::Read], Arc::clone(&seconds));
         recorder.measure_from(Nanos(0));
         Self { seconds: [seconds], recorder }
@@ -169,10 +169,10 @@ impl Told {
 
     fn over(&mut self, due_ms: u64, done_ms: u64) {
         let [due, done] = [due_ms, done_ms].map(Nanos::from_millis);
-        self.recorder.record(Kind::Read, Times { due, start: due, done }, Outcome::Done);
+        self.recorder.record(Kind::Read, OperationTimes { due, start: due, done }, Outcome::Done);
     }
 
-    fn look(&self, state: &mut State, at_ms: u64) {
+    fn look(&self, state: &mut LiveState, at_ms: u64) {
         let elapsed = Nanos::from_millis(at_ms);
         let live = Live { elapsed, measuring_since: Some(Nanos(0)), classes: &[], seconds: &self.seconds };
         state.live(&point(1), &live, &[], elapsed);
@@ -181,7 +181,7 @@ impl Told {
 
 #[test]
 fn a_stall_shows_where_it_began_once_it_is_over() {
-    let (mut state, mut told) = (State::new("", 1), Told::new());
+    let (mut state, mut told) = (LiveState::new("", 1), Told::new());
     state.begin(1, 1, Nanos(0));
     for at in 0..100 {
         told.over(at * 10, at * 10 + 1);
@@ -189,7 +189,7 @@ fn a_stall_shows_where_it_began_once_it_is_over() {
     // Nothing ends for two seconds.
     told.look(&mut state, 1500);
     told.look(&mut state, 2900);
-    let rates = |state: &State| state.columns.iter().map(|column| column.rate).collect::<Vec<_>>();
+    let rates = |state: &LiveState| state.columns.iter().map(|column| column.rate).collect::<Vec<_>>();
     assert_eq!(rates(&state)[..4], [100.0; 4]);
     assert!(state.columns.iter().skip(5).all(|column| column.latency.is_none()), "{:?}", rates(&state));
     told.over(1000, 3000);
@@ -203,7 +203,7 @@ fn a_stall_shows_where_it_began_once_it_is_over() {
 
 #[test]
 fn a_long_run_takes_no_more_memory_than_a_short_one() {
-    let (mut state, mut told) = (State::new("", 1), Told::new());
+    let (mut state, mut told) = (LiveState::new("", 1), Told::new());
     state.begin(1, 1, Nanos(0));
     for at in 0..20_000 {
         told.over(at * 200, at * 200 + 1);
@@ -215,14 +215,14 @@ fn a_long_run_takes_no_more_memory_than_a_short_one() {
     assert!(state.point.as_ref().is_some_and(|point| point.narrowing.len() <= 64));
     let (rate, half) = state.point.as_ref().and_then(PointNow::interval).unwrap();
     assert!((rate - 5.0).abs() < 0.01 && half < 0.01, "{rate} ± {half}");
-    assert_eq!(state.stage, Stage::Running);
+    assert_eq!(state.stage, Activity::Running);
 }
 
 /// A soak of a model whose rounds of fixed work have windows far wider than the rounds; the last round is incomplete.
 #[test]
 fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
     let engine = Sim::new("8,100us,slow=2ms@1%".parse().unwrap(), 1);
-    let mut state = State::new("soak sim:8,100us", 100);
+    let mut state = LiveState::new("soak sim:8,100us", 100);
     let round = |number| Point {
         coordinates: Coordinates::Round { round: number, outstanding: 8 },
         until: Until::Work { ops: 100_000, most: Nanos::from_secs(60) },

@@ -7,7 +7,7 @@ const LARGE: u32 = 128 * 1024;
 
 /// Unit of a class's throughput.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::cli) enum Unit {
+pub(in crate::cli) enum ThroughputUnit {
     /// I/Os per second.
     #[default]
     Iops,
@@ -17,7 +17,7 @@ pub(in crate::cli) enum Unit {
     Bytes(u32),
 }
 
-impl Unit {
+impl ThroughputUnit {
     /// The unit for database operations, or for I/Os of `length` bytes.
     pub(in crate::cli) fn of(is_sql: bool, length: u32) -> Self {
         match length {
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn figures_have_their_unit_and_no_more_digits_than_they_need() {
-        assert_eq!(Unit::of(false, 8192).rate(12_345.6), "12346 IOPS");
-        assert_eq!(Unit::of(false, 8192).rate(3.21), "3.2 IOPS");
-        assert_eq!(Unit::of(false, 1 << 20).rate(512.0), "512 MiB/s");
-        assert_eq!(Unit::of(false, 1 << 20).rate(12.0), "12.0 MiB/s");
-        assert_eq!(Unit::of(true, 1 << 20).rate(99.0), "99 op/s");
+        assert_eq!(ThroughputUnit::of(false, 8192).rate(12_345.6), "12346 IOPS");
+        assert_eq!(ThroughputUnit::of(false, 8192).rate(3.21), "3.2 IOPS");
+        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(512.0), "512 MiB/s");
+        assert_eq!(ThroughputUnit::of(false, 1 << 20).rate(12.0), "12.0 MiB/s");
+        assert_eq!(ThroughputUnit::of(true, 1 << 20).rate(99.0), "99 op/s");
         let clocks = [0.4, 42.0, 754.0, 11_554.0, 357_120.0].map(clock);
         assert_eq!(clocks, ["0:00", "0:42", "12:34", "3:12:34", "4d 03:12"]);
         assert_eq!([0.0, 0.0123, 0.0996, 1.0].map(percent), ["0.0 %", "1.2 %", "10 %", "100 %"]);

@@ -3,7 +3,7 @@
 //! Input: a job. Output: one bench, or one for each layer of `rigel layers`, whose points differ in target and engine.
 //! Only this file knows that there may be several.
 
-use super::{Job, header};
+use super::job::{Job, header};
 use crate::model::{Coordinates, Error, Layer, Layout, Nanos, Point, Request, SqlWork, Target};
 use crate::plan::orion::VolumeShape;
 use crate::record::journal::{EngineChoice, Header};
@@ -11,7 +11,7 @@ use crate::run::{Bench, BenchRequest, Listen, SqlRequest};
 use std::sync::atomic::AtomicBool;
 
 /// A part of a run's points, and what they are measured on.
-struct Part {
+struct BenchPlan {
     /// The layer of its points; `None` if all points are of this part.
     layer: Option<Layer>,
     target: Target,
@@ -77,11 +77,11 @@ impl Benches {
 }
 
 /// The parts of a run.
-fn parts(job: &Job) -> Vec<Part> {
+fn parts(job: &Job) -> Vec<BenchPlan> {
     let request = &job.invocation.request;
     let Request::Layers(layers) = request else {
         let sql = request.sql().map(|terms| (terms.work, terms.statement_timeout));
-        return vec![Part { layer: None, target: job.target.clone(), engine: job.engine.clone(), sql }];
+        return vec![BenchPlan { layer: None, target: job.target.clone(), engine: job.engine.clone(), sql }];
     };
     let files = job.private.as_ref().map_or(&[][..], |private| &private.files);
     let raw = |engine: &str| (Target::Paths { members: files.to_vec(), layout: Layout::Concat }, engine.to_string());
@@ -92,13 +92,13 @@ fn parts(job: &Job) -> Vec<Part> {
             Layer::File | Layer::Row | Layer::Single => (job.target.clone(), job.engine.name.clone()),
         };
         let sql = layers.work_of(layer).map(|work| (work, None));
-        Part { layer: Some(layer), target, engine: EngineChoice { name: engine, buffered: false }, sql }
+        BenchPlan { layer: Some(layer), target, engine: EngineChoice { name: engine, buffered: false }, sql }
     };
     layers.layers().into_iter().map(part).collect()
 }
 
 /// The bench of a part.
-fn prepare(job: &Job, part: &Part, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
+fn prepare(job: &Job, part: &BenchPlan, stop: &AtomicBool, listen: &mut Listen) -> Result<Bench, Error> {
     let (request, options) = (&job.invocation.request, &job.invocation.options);
     let sql = job.access.as_ref().zip(part.sql);
     let asked = BenchRequest {

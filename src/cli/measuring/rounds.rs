@@ -1,9 +1,11 @@
 //! The run of a soak: its journal from the first round to the last, and going on with it.
 
 use super::benches::only;
-use super::{Job, MeasuringArgs, header, job_again, refuse_another_target, refuse_other_verb, stop_flag};
+use super::job::{Job, header};
+use super::{MeasuringArgs, job_again, refuse_another_target, refuse_other_verb};
 use crate::cli::output::remark;
 use crate::cli::progress::Progress;
+use crate::cli::stop::stop_flag;
 use crate::clock;
 use crate::model::{Coordinates, Error, Request, Target};
 use crate::record::PointRecord;
@@ -14,11 +16,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Told of every round that ends, and beforehand of those that are in the journal already; first of all of none.
-pub(in crate::cli) type Ended<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
+pub(in crate::cli) type OnRound<'a> = dyn FnMut(&Header, Option<&PointRecord>) + 'a;
 
 /// A soak that was cut short, and the number of its last round; none if nothing of it is left to measure. Its rounds
 /// are read one by one, and none is kept.
-pub(in crate::cli) fn resume(run: &Path, args: &MeasuringArgs, ended: &mut Ended) -> Result<Option<(Job, u32)>, Error> {
+pub(in crate::cli) fn resume(
+    run: &Path,
+    args: &MeasuringArgs,
+    ended: &mut OnRound,
+) -> Result<Option<(Job, u32)>, Error> {
     let mut last = 0;
     let (journal, header, cut) = Journal::reopen_each(run, &mut |header, record| {
         if let Coordinates::Round { round: number, .. } = record.coordinates {
@@ -52,7 +58,7 @@ pub(in crate::cli) fn measure(
     job: &mut Job,
     last: u32,
     args: &MeasuringArgs,
-    ended: &mut Ended,
+    ended: &mut OnRound,
 ) -> Result<bool, Error> {
     let stop = stop_flag()?;
     let search = &job.invocation.request;
@@ -60,7 +66,7 @@ pub(in crate::cli) fn measure(
     let way = args.outcome.progress();
     let progress = Progress::new(&title, search.points_expected(0), search.point_seconds(), way);
     let progress = RefCell::new(progress);
-    let tell = |event: &Event| progress.borrow_mut().hear(event);
+    let tell = |event: &Event| progress.borrow_mut().on_event(event);
     let measured = prepare_and_measure(job, last, &stop, &tell, ended);
     progress.borrow().finish();
     measured?;
@@ -72,7 +78,7 @@ fn prepare_and_measure(
     last: u32,
     stop: &AtomicBool,
     tell: &dyn Fn(&Event),
-    ended: &mut Ended,
+    ended: &mut OnRound,
 ) -> Result<(), Error> {
     let Request::Soak(request) = job.invocation.request.clone() else {
         return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));

@@ -53,11 +53,11 @@ fn read_at(file: &File, offset: u64, length: u64) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
 
     #[test]
     fn udev_is_heard_about_filesystems_and_tables() {
-        let place = Place::new("guard-udev");
+        let place = TempDir::new("guard-udev");
         let write = |name: &str, text: &str| std::fs::write(place.0.join(name), text).unwrap();
         write("b8:0", "S:disk/by-id/x\nE:ID_MODEL=x\nE:ID_PART_TABLE_TYPE=sun\n");
         write("b8:1", "E:ID_FS_USAGE=raid\nE:ID_FS_TYPE=promise_fasttrack_raid_member\nE:ID_PART_TABLE_TYPE=gpt\n");

@@ -33,11 +33,11 @@ fn below(directory: &Path, within: &[&str]) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
 
     #[test]
     fn what_is_served_is_read_from_configfs() {
-        let place = Place::new("guard-served");
+        let place = TempDir::new("guard-served");
         let files = [
             ("nvmet/subsystems/nqn.x/namespaces/1/device_path", "/dev/sdb\n"),
             ("nvmet/subsystems/nqn.x/namespaces/2/device_path", "(null)\n"),

@@ -1,10 +1,11 @@
 //! Everything that shares the target's bytes: its partitions, its disk, devices built on it, its backing files and
 //! devices, and whatever else is built on those.
 //!
-//! Input: an open target. Output: a [`Family`]; each of its members is checked for users. A device is followed down to
-//! its backing files and devices, and from those up again to whatever else is built on them. The search ends at files:
-//! the filesystem of a backing file is in use and is not overwritten.
+//! Input: an open target. Output: a [`TargetFamily`]; each of its members is checked for users. A device is followed
+//! down to its backing files and devices, and from those up again to whatever else is built on them. The search ends at
+//! files: the filesystem of a backing file is in use and is not overwritten.
 
+use super::refusal;
 use crate::engine::opened::{Identity, Opened, device_number};
 use crate::model::{Error, FileKind};
 use crate::observe::stack::{Node, Sys};
@@ -102,7 +103,7 @@ fn backing_by_kernel(node: &Node) -> Option<Identity> {
 }
 
 /// The target and everything that shares its bytes, the target first.
-pub(super) struct Family {
+pub(super) struct TargetFamily {
     pub(super) members: Vec<Relative>,
     /// Backing files, with the path that the loop device reports.
     pub(super) files: Vec<(PathBuf, Identity)>,
@@ -110,12 +111,12 @@ pub(super) struct Family {
     sys: Sys,
 }
 
-impl Family {
+impl TargetFamily {
     /// # Errors
     /// /sys cannot be read, does not contain the device, or the backing file of a loop device cannot be found.
     pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
         let blind = |error: std::io::Error| {
-            super::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
+            refusal::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
         };
         let disks = sys.disks().map_err(blind)?;
         let loops = disks.iter().cloned().filter_map(Loop::of).collect();
@@ -125,7 +126,7 @@ impl Family {
             return Ok(family);
         }
         if let Some(unknown) = family.loops.iter().find(|each| each.backing.is_none()) {
-            return Err(super::blind(
+            return Err(refusal::blind(
                 target.path(),
                 &format!("what /dev/{} stands on cannot be told, and may be this", unknown.node.name),
             ));
@@ -274,10 +275,10 @@ fn description(node: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
 
     /// A copy of the parts of /sys that describe devices.
-    fn sys(place: &Place, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
+    fn sys(place: &TempDir, files: &[(&str, &str)], links: &[(&str, &str)]) -> Sys {
         for (file, content) in files {
             let file = place.0.join("devices").join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -302,19 +303,19 @@ mod tests {
         std::os::unix::fs::symlink(to, at).unwrap();
     }
 
-    fn of(sys: &Sys, number: (u32, u32)) -> Family {
-        let mut family = Family { members: Vec::new(), files: Vec::new(), loops: Vec::new(), sys: sys.clone() };
+    fn of(sys: &Sys, number: (u32, u32)) -> TargetFamily {
+        let mut family = TargetFamily { members: Vec::new(), files: Vec::new(), loops: Vec::new(), sys: sys.clone() };
         family.of_device(&sys.node(number).unwrap(), &sys.disks().unwrap());
         family
     }
 
-    fn relations(family: &Family) -> Vec<(&str, Relation)> {
+    fn relations(family: &TargetFamily) -> Vec<(&str, Relation)> {
         family.members.iter().map(|relative| (relative.name.as_str(), relative.relation)).collect()
     }
 
     #[test]
     fn what_is_built_on_a_partition_is_built_on_its_disk() {
-        let place = Place::new("family-volume");
+        let place = TempDir::new("family-volume");
         let files = [
             ("sda/dev", "8:0\n"),
             ("sda/sda1/dev", "8:1\n"),
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn another_way_to_the_same_disk_is_found_by_its_worldwide_name() {
-        let place = Place::new("family-ways");
+        let place = TempDir::new("family-ways");
         let mut files = Vec::new();
         for (disk, number, name) in [("sda", "8:0", "naa.1"), ("sdb", "8:16", "naa.1"), ("sdc", "8:32", "naa.2")] {
             let minor: u32 = number[2..].parse().unwrap();
@@ -382,9 +383,9 @@ mod tests {
 
     #[test]
     fn without_sys_nothing_is_permitted() {
-        let place = Place::new("family-blind");
+        let place = TempDir::new("family-blind");
         let file = Opened::open(&place.file("file", 1, 1)).unwrap();
-        let said = Family::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
+        let said = TargetFamily::of(&file, &Sys::at(&place.0)).err().unwrap().to_string();
         assert!(said.contains("refused to write") && said.contains("cannot be read from /sys"), "{said}");
     }
 }

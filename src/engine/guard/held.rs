@@ -5,7 +5,8 @@
 //! Only /proc shows a process that holds a device without claiming it. So devices are written only if /proc shows all
 //! processes.
 
-use super::{Target, blind};
+use super::checked_target::CheckedTarget;
+use super::refusal::blind;
 use crate::clock::Clock;
 use crate::engine::guard::family::Relative;
 use crate::engine::opened::Identity;
@@ -18,7 +19,7 @@ use std::path::Path;
 /// Number of the machine's initial PID namespace (`PROC_PID_INIT_INO` of the kernel).
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
-impl Target<'_> {
+impl CheckedTarget<'_> {
     pub(super) fn refuse_held(&self) -> Result<(), Error> {
         // udev briefly opens a device after somebody has closed it, and a child between fork and exec holds its
         // parent's files. So only a target that is still held half a second later counts as held.
@@ -166,19 +167,19 @@ fn is_open_to_write(information: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::guard::Family;
+    use crate::engine::guard::family::TargetFamily;
     use crate::engine::opened::Opened;
-    use crate::engine::place::Place;
+    use crate::engine::temp_dir::TempDir;
     use crate::observe::stack::Sys;
     use std::fs::File;
 
     #[test]
     fn the_kernel_tells_of_an_open_file_that_proc_does_not_show() {
-        let place = Place::new("held-lease");
+        let place = TempDir::new("held-lease");
         let path = place.0.join("file");
         let written = File::create(&path).unwrap();
         let opened = Opened::open(&path).unwrap();
-        let target = Target { opened: &opened, family: Family::of(&opened, &Sys::default()).unwrap() };
+        let target = CheckedTarget { opened: &opened, family: TargetFamily::of(&opened, &Sys::default()).unwrap() };
         let (while_open, by_name) = (target.open_elsewhere(), target.held());
         drop(written);
         // This process's own descriptor is no reason to refuse: `held` finds it and checks no further.
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_tells_whether_it_can_write() {
-        let place = Place::new("held-flags");
+        let place = TempDir::new("held-flags");
         let path = place.file("file", 1, 1);
         let information = |file: &File| format!("/proc/self/fdinfo/{}", file.as_raw_fd());
         let (reads, writes) = (File::open(&path).unwrap(), File::options().write(true).open(&path).unwrap());

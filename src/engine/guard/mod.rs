@@ -12,17 +12,21 @@
 //! All checks use the one descriptor that the target was opened by, and exactly that file or device is written later.
 //! It does not matter if the path leads elsewhere meanwhile.
 
+mod checked_target;
 mod contents;
 mod exported;
 mod family;
 mod held;
 mod place;
+mod refusal;
 
-use super::mounts::{Mount, mounts, unescape};
+use super::mounts::unescape;
 use super::opened::{Identity, Opened, device_number, identity_and_place};
 use crate::model::{Bytes, Error, FileKind};
 use crate::observe::stack::Sys;
-use family::{Family, Relation};
+use checked_target::CheckedTarget;
+use family::{Relation, TargetFamily};
+use refusal::{blind, checked_mounts, quoted, unreadable};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -68,8 +72,8 @@ pub fn permit(target: Opened, destroy: &[PathBuf]) -> Result<Permit, Error> {
 /// # Errors
 /// The target is in use, contains data that somebody may need, or was not repeated in `destroy`.
 pub fn judge(target: &Opened, destroy: &[PathBuf]) -> Result<(), Error> {
-    let family = Family::of(target, &Sys::default())?;
-    let target = Target { opened: target, family };
+    let family = TargetFamily::of(target, &Sys::default())?;
+    let target = CheckedTarget { opened: target, family };
     target.refuse_mounted()?;
     target.refuse_swap()?;
     target.refuse_built_on()?;
@@ -116,18 +120,7 @@ fn is_named(named: &Path, target: &Opened) -> bool {
     })
 }
 
-/// A target during the checks of the guard.
-struct Target<'a> {
-    opened: &'a Opened,
-    family: Family,
-}
-
-impl Target<'_> {
-    /// A refusal: `found` follows the path, as in "is mounted on /mnt".
-    fn refusal(&self, found: impl std::fmt::Display, hint: impl Into<String>) -> Error {
-        Error::usage(format!("refused to write to '{}': it {found}", self.opened.path().display()), hint)
-    }
-
+impl CheckedTarget<'_> {
     fn refuse_mounted(&self) -> Result<(), Error> {
         for mount in checked_mounts().map_err(|why| blind(self.opened.path(), &why))? {
             // Match by number, or by the source if the filesystem invents its own number.
@@ -260,31 +253,6 @@ impl Target<'_> {
     }
 }
 
-/// The refusal if a check is not possible: anything that cannot be seen may be there.
-fn blind(path: &Path, why: &str) -> Error {
-    Error::usage(
-        format!("refused to write to '{}': {why}", path.display()),
-        "Rigel writes only where it can see that nobody is harmed: have /proc and /sys mounted, run as root for devices, \
-         or measure without writes",
-    )
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::failed(
-        format!("refused to write to '{}': what it holds cannot be read: {error}", path.display()),
-        "Rigel writes only where it has seen that nothing is lost; name another target",
-    )
-}
-
-/// All mounts. An empty list is an error, because something is always mounted.
-fn checked_mounts() -> Result<Vec<Mount>, String> {
-    match mounts() {
-        Ok(mounts) if !mounts.is_empty() => Ok(mounts),
-        Ok(_) => Err("what is mounted cannot be seen: /proc/self/mountinfo is empty".into()),
-        Err(error) => Err(format!("what is mounted cannot be seen: /proc/self/mountinfo: {error}")),
-    }
-}
-
 /// The paths in the text of /proc/swaps, after its header line.
 fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     let mut lines = text.split(|byte| *byte == b'\n');
@@ -296,22 +264,9 @@ fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     Ok(lines.filter_map(first).collect())
 }
 
-/// Quotes a path for a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if text.chars().all(plain) && !text.is_empty() { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_is_quoted_as_a_shell_takes_it() {
-        assert_eq!(quoted(Path::new("/dev/disk/by-id/a_b-1:0")), "/dev/disk/by-id/a_b-1:0");
-        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
-    }
 
     #[test]
     fn a_list_of_swaps_without_its_heading_is_no_list() {

@@ -3,7 +3,7 @@
 //! Input: an open file. Output: a refusal that names the directory. A file in such a directory belongs to it, whatever
 //! its content.
 
-use super::blind;
+use super::refusal::{blind, checked_mounts};
 use crate::engine::mounts::{Mount, mount_of};
 use crate::engine::opened::{Opened, device_number};
 use crate::model::Error;
@@ -45,7 +45,7 @@ pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(St
 /// the part that contains the file.
 fn places(file: &Opened) -> Result<Vec<PathBuf>, Error> {
     let place = file.place()?;
-    let mounts = super::checked_mounts().map_err(|why| blind(file.path(), &why))?;
+    let mounts = checked_mounts().map_err(|why| blind(file.path(), &why))?;
     let statx = rustix::fs::statx(file.file(), "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
     let id = statx.filter(|answer| answer.stx_mask & StatxFlags::MNT_ID.bits() != 0).map(|answer| answer.stx_mnt_id);
     let own = mount_of(&mounts, id, device_number(file.metadata()?.dev()), &place);

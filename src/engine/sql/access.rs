@@ -10,6 +10,17 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
+/// The hint where a server wants a password.
+pub(super) const PASSWORD_HINT: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
+
+/// Problem and hint if a password would be sent to a server without TLS.
+pub(super) fn no_tls() -> (String, String) {
+    (
+        "offers no TLS, and the password would be sent for all on the way to read".into(),
+        "switch on TLS on the server; or add sslmode=disable to the URL if nobody else is on that network".into(),
+    )
+}
+
 /// A password. It is displayed as stars.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);

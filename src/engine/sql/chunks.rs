@@ -3,7 +3,8 @@
 //! Input: tables, and the list of their loaded chunks. Output: every missing chunk is loaded once by one connection. An
 //! interrupted load can resume, because each chunk is loaded and recorded in one transaction.
 
-use super::{LoadEvent, LoadListen, in_words};
+use super::loading::{LoadEvent, LoadListen};
+use super::tables::in_words;
 use crate::engine::sql::access::Address;
 use crate::model::{Error, Tables};
 use std::collections::BTreeSet;

@@ -1,0 +1,10 @@
+//! Comparisons of runs.
+//!
+//! Input: two or more runs, with the conditions under which each was measured. Output: the conditions that differ, and
+//! for each figure its ratio and whether the difference is real.
+
+pub(super) mod comparison;
+pub(super) mod conditions;
+pub(super) mod difference;
+pub(super) mod over_time;
+pub(super) mod subject;

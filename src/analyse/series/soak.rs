@@ -1,0 +1,61 @@
+//! The results of a soak.
+//!
+//! Input: the records of a soak, one after the other, so that a journal of weeks is never in memory as a whole.
+//! Output: a [`SoakResult`].
+
+use super::causes::Causes;
+use super::predictability::{order, predictability};
+use super::rounds::{Round, round};
+use super::types::{Predictability, PredictabilityTerms};
+use crate::model::{Finding, Load, Objective, SoakRequest};
+use crate::record::PointRecord;
+
+/// A series of rounds with its analysis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoakResult {
+    /// The rounds, ascending by time.
+    pub rounds: Vec<Round>,
+    /// Their analysis.
+    pub found: Predictability,
+    /// Findings that are not in the header.
+    pub findings: Vec<Finding>,
+}
+
+/// The rounds of a soak so far.
+#[derive(Debug, Default)]
+pub struct SoakReader {
+    objectives: Vec<Objective>,
+    rounds: Vec<Round>,
+    causes: Causes,
+}
+
+impl SoakReader {
+    /// A reader for a soak with these `objectives`, without rounds yet.
+    #[must_use]
+    pub fn new(objectives: &[Objective]) -> Self {
+        Self { objectives: objectives.to_vec(), ..Self::default() }
+    }
+
+    /// Adds a record; records that are not rounds are ignored.
+    pub fn add(&mut self, record: &PointRecord) {
+        if let Some(round) = round(record, &self.objectives) {
+            self.causes.add(&round, record);
+            self.rounds.push(round);
+        }
+    }
+
+    /// Analyses the rounds; `request` has their terms.
+    #[must_use]
+    pub fn result(mut self, request: &SoakRequest) -> SoakResult {
+        let terms = PredictabilityTerms {
+            objectives: request.objectives.clone(),
+            share: request.share.get(),
+            every_seconds: Some(request.every.as_secs_f64()),
+            planned: Some(request.rounds()),
+            is_open: matches!(request.load, Load::Open { .. }),
+        };
+        let findings = order(&mut self.rounds).into_iter().chain(self.causes.findings()).collect();
+        let found = predictability(&self.rounds, &terms);
+        SoakResult { rounds: self.rounds, found, findings }
+    }
+}

@@ -1,0 +1,244 @@
+//! The terms of a series of rounds, and the types of its results.
+//!
+//! `predictability`, `budget` and `verdict` fill them in.
+
+use super::episodes::Episode;
+use super::fixed_work::CutRounds;
+use super::host_shift::HostShift;
+use super::series_figures::SeriesFigures;
+use crate::analyse::figures::statistics::Interval;
+use crate::model::{Moment, Objective, Resolution};
+use serde::Serialize;
+
+/// The terms of a series.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PredictabilityTerms {
+    /// The objectives of each round, in the order of [`Round::kept`].
+    pub objectives: Vec<Objective>,
+    /// The fraction of time for which each objective must be kept, such as 0.99.
+    pub share: f64,
+    /// Seconds from the start of one round to the start of the next; `None` if unknown.
+    pub every_seconds: Option<f64>,
+    /// Planned number of rounds; `None` if unknown.
+    pub planned: Option<u32>,
+    /// True for an open loop: throughput is then the requested rate, so response time is judged.
+    pub is_open: bool,
+}
+
+/// The analysis of a series of rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Predictability {
+    /// The verdict in a word.
+    pub word: SeriesClass,
+    /// The verdict in a sentence or two.
+    pub verdict: String,
+    /// Resolution of the moments in the verdict.
+    #[serde(skip)]
+    pub resolution: Resolution,
+    /// The judged quantity: response time of an open loop, if known, else throughput.
+    pub judged_by: Quantity,
+    /// Problems so frequent that no figure of the other rounds makes up for them: rounds without a figure, failed
+    /// operations, rounds in which no operation completed. As sentences, with which the verdict begins.
+    pub troubles: Vec<String>,
+    /// Rounds by outcome.
+    pub rounds: RoundCounts,
+    /// Rounds that a time limit cut short; `None` if there were none, or it cannot be known.
+    pub cut: Option<CutRounds>,
+    /// Figures of the rate, in operations per second; `None` if no round was measured.
+    pub rate: Option<SeriesFigures>,
+    /// Figures of the median response time, in microseconds.
+    pub p50_us: Option<SeriesFigures>,
+    /// Figures of the 99th percentile of response time, in microseconds.
+    pub p99_us: Option<SeriesFigures>,
+    /// Quantities that changed too often to separate the changes. Nothing else is reported on them: no changes,
+    /// trends, daily patterns, slowdowns or outliers.
+    pub changed_too_often: Vec<Quantity>,
+    /// Permanent changes of level, ascending by quantity and time.
+    pub changes: Vec<ChangePoint>,
+    /// Quantities that rose or fell steadily.
+    pub trends: Vec<Trend>,
+    /// Quantities that follow the hour of the day.
+    pub daily: Vec<DailyPattern>,
+    /// Single rounds that stand out from their neighbours.
+    pub outliers: Vec<Outlier>,
+    /// Slowdowns that began within the series.
+    pub episodes: Vec<Episode>,
+    /// Results of the objectives, in their order.
+    pub objectives: Vec<ObjectiveResult>,
+}
+
+/// A verdict in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesClass {
+    /// Fewer than ten rounds were measured: too early to judge.
+    TooFew,
+    /// It stays the same.
+    Steady,
+    /// It follows the hour of the day, and is steady otherwise.
+    Daily,
+    /// It rises or falls steadily.
+    Drifting,
+    /// It changed from one level to another.
+    Stepped,
+    /// It slowed down for a while, or is still slow.
+    Slowed,
+    /// It varies from round to round without a detected pattern: throughput by more than 10 %, p99 by more than a
+    /// quarter.
+    Erratic,
+    /// Too many rounds could not be measured, operations failed, or some rounds completed no operation; the measured
+    /// rounds show no other pattern.
+    Failing,
+}
+
+/// Rounds by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RoundCounts {
+    /// Planned rounds; `None` if unknown.
+    pub planned: Option<u32>,
+    /// Rounds with a usable rate.
+    pub measured: usize,
+    /// Rounds that could not be measured, or not to their end.
+    pub broken: usize,
+    /// Rounds that the user stopped.
+    pub stopped: usize,
+    /// Skipped rounds: their numbers are missing before the last.
+    pub missing: usize,
+    /// Planned rounds after the last: still to come, or never started.
+    pub ahead: usize,
+    /// Failed operations in all rounds.
+    pub failed_operations: u64,
+}
+
+/// A judged quantity of the rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Operations per second.
+    Rate,
+    /// The 99th percentile of response time, in microseconds.
+    P99Us,
+}
+
+impl Quantity {
+    /// Display name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Rate => "throughput",
+            Quantity::P99Us => "p99",
+        }
+    }
+}
+
+/// A permanent change of a figure between two rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangePoint {
+    /// The quantity.
+    pub of: Quantity,
+    /// Start of the first round after the change.
+    pub at: Moment,
+    /// Number of that round.
+    pub round: u32,
+    /// Start of the last step, if it changed in several steps the same way; `None` for a change in one step.
+    pub until: Option<Moment>,
+    /// Ratio of the value after to the value before.
+    pub factor: f64,
+    /// 95 % interval of the factor; only for a change in one step.
+    pub interval: Option<Interval>,
+    /// What changed on the host; `None` if the host is unknown, empty if nothing changed.
+    pub host: Option<Vec<HostShift>>,
+}
+
+/// A quantity that rose or fell steadily.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trend {
+    /// The quantity.
+    pub of: Quantity,
+    /// Ratio of the value a day later: 0.98 is 2 % less per day.
+    pub factor_per_day: f64,
+    /// 95 % interval of `factor_per_day`.
+    pub interval: Interval,
+    /// Ratio of the value at the end of the series to that at its beginning.
+    pub factor: f64,
+}
+
+/// A quantity that follows the hour of the day.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DailyPattern {
+    /// The quantity.
+    pub of: Quantity,
+    /// Hour of the maximum, 0 to 23.
+    pub peak_hour: u32,
+    /// Ratio of the maximum to the day's level.
+    pub peak_factor: f64,
+    /// Hour of the minimum, 0 to 23.
+    pub trough_hour: u32,
+    /// Ratio of the minimum to the day's level.
+    pub trough_factor: f64,
+    /// Median of the rounds that began in each hour, relative to the day's level; `None` if no round began.
+    pub hours: Vec<Option<f64>>,
+}
+
+/// A single round that stands out from its neighbours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlier {
+    /// The quantity.
+    pub of: Quantity,
+    /// Start of the round.
+    pub at: Moment,
+    /// Number of the round.
+    pub round: u32,
+    /// The round's value.
+    pub value: f64,
+    /// Ratio of the value to the median of the five rounds around it.
+    pub factor: f64,
+}
+
+/// How well an objective was kept.
+///
+/// A round stands for its interval: the time between rounds or, where there is none, its measured time. A broken round
+/// has missed every objective. A stopped round and a skipped one say nothing. But if a round missed the objective and
+/// the next ones were skipped, it stands for their time too: a stall longer than a round leaves no other trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ObjectiveResult {
+    /// The objective.
+    pub objective: Objective,
+    /// The fraction of time for which it must be kept.
+    pub share_asked: f64,
+    /// Rounds that kept it.
+    pub kept: usize,
+    /// Rounds that missed it, broken ones included.
+    pub missed: usize,
+    /// Broken rounds among the missed ones.
+    pub broken: usize,
+    /// Rounds that say nothing: stopped, or without the figure. Skipped rounds are not counted.
+    pub unknown: usize,
+    /// Fraction of the known time for which it was kept; `None` if nothing is known.
+    pub share_kept: Option<f64>,
+    /// Seconds for which it may be missed in the known time.
+    pub budget_seconds: f64,
+    /// Seconds for which it was missed.
+    pub missed_seconds: f64,
+    /// The fraction of the budget that is used; above 1 if it is exceeded. `None` if there is no budget.
+    pub budget_used: Option<f64>,
+    /// True if it was kept for the required fraction of time; `None` if nothing is known.
+    pub met: Option<bool>,
+    /// The longest breach: consecutive rounds that missed it.
+    pub longest_breach: Option<Breach>,
+    /// All breaches, in order of time.
+    pub breaches: Vec<Breach>,
+}
+
+/// Consecutive rounds that missed an objective.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Breach {
+    /// Start of its first round.
+    pub begin: Moment,
+    /// End of its last round; if the next rounds were skipped, the start of the first one that ran.
+    pub end: Moment,
+    /// Rounds that missed it.
+    pub rounds: usize,
+    /// Seconds that these rounds stand for.
+    pub seconds: f64,
+}

@@ -1,0 +1,84 @@
+//! One column of the live view: a window or a round, with its rate and its response times.
+
+use crate::model::Nanos;
+use crate::record::Window;
+
+/// Time span of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// A window of this width.
+    Window(Nanos),
+    /// A round: its windows are too wide to wait for.
+    Round,
+}
+
+/// One window of the point's first class, which is the measured one.
+#[derive(Debug, Clone)]
+pub(super) struct LiveColumn {
+    /// True if it is from the warm-up, or from an incomplete round: only its throughput is known.
+    pub(super) warming: bool,
+    /// True if it is the first of its point.
+    pub(super) first: bool,
+    /// Completed operations per second.
+    pub(super) rate: f64,
+    /// Failed operations.
+    pub(super) failed: u64,
+    /// Response times; `None` if nothing completed.
+    pub(super) latency: Option<Percentiles>,
+    /// Operations by response time, in [`BINS_A_DECADE`] bins per power of ten, from one microsecond.
+    pub(super) bins: [u32; BINS],
+}
+
+/// Bins per power of ten.
+pub(super) const BINS_A_DECADE: usize = 8;
+
+/// Number of bins, from a microsecond to a hundred seconds. The outermost bins include everything beyond.
+pub(super) const BINS: usize = 8 * BINS_A_DECADE;
+
+/// The bin of a response time.
+pub(super) fn bin_of(latency: Nanos) -> usize {
+    let decades = (latency.as_micros_f64().max(1.0)).log10();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below BINS")]
+    let bin = (decades * BINS_A_DECADE as f64) as usize;
+    bin.min(BINS - 1)
+}
+
+/// The minimum response time of a bin.
+pub(super) fn edge_of(bin: usize) -> Nanos {
+    Nanos::from_micros_f64(10f64.powf(bin as f64 / BINS_A_DECADE as f64))
+}
+
+/// Response times of one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Percentiles {
+    /// Median.
+    pub(super) p50: Nanos,
+    /// 99th percentile.
+    pub(super) p99: Nanos,
+    /// Maximum.
+    pub(super) max: Nanos,
+}
+
+impl LiveColumn {
+    /// A column without any operations.
+    pub(super) fn empty() -> Self {
+        Self { warming: false, first: false, rate: 0.0, failed: 0, latency: None, bins: [0; BINS] }
+    }
+
+    /// The column for a window.
+    pub(super) fn of(window: &Window, width: Nanos) -> Self {
+        let histogram = &window.response.histogram;
+        let mut bins = [0u32; BINS];
+        for (low, high, count) in histogram.buckets() {
+            let bin = &mut bins[bin_of(Nanos(low.midpoint(high)))];
+            *bin = bin.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+        let quantile = |q| histogram.quantile(q).map(|band| Nanos(band.low.midpoint(band.high)));
+        let max = Nanos(window.response.max);
+        // The middle of a bucket may be above the maximum value in it.
+        let latency = quantile(0.5).zip(quantile(0.99));
+        let latency = latency.map(|(p50, p99)| Percentiles { p50: p50.min(max), p99: p99.min(max), max });
+        let rate = window.done as f64 / width.as_secs_f64().max(1e-9);
+        Self { rate, failed: window.failures(), latency, bins, ..Self::empty() }
+    }
+}

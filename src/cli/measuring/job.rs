@@ -1,0 +1,132 @@
+//! A run that is to be made or resumed, and the first line of its journal.
+
+use crate::analyse::{PointSummary, summarise_within};
+use crate::cli::private_server::Private;
+use crate::cli::progress::ProgressMode;
+use crate::cli::results::Results;
+use crate::clock;
+use crate::engine::sql::Access;
+use crate::model::{Error, Invocation, Point, Request, SqlTarget, Target};
+use crate::record::End;
+use crate::record::journal::{self, EngineChoice, Header, Journal, Run};
+use crate::run::Bench;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A run to be made, or to be resumed.
+pub(in crate::cli) struct Job {
+    /// What was asked for.
+    pub(in crate::cli) invocation: Invocation,
+    /// What is measured.
+    pub(in crate::cli) target: Target,
+    /// By which engine.
+    pub(in crate::cli) engine: EngineChoice,
+    /// The command line, without the program.
+    pub(in crate::cli) command: Vec<String>,
+    /// Where its journal is.
+    pub(in crate::cli) results: Results,
+    /// How a database is reached.
+    pub(in crate::cli) access: Option<Access>,
+    /// The server that was made for this run; it is removed with this.
+    pub(in crate::cli) private: Option<Private>,
+    /// The run so far, and its journal.
+    pub(in crate::cli) resumed: Option<(Journal, Run)>,
+}
+
+impl Job {
+    /// Points that are still to be measured, as far as that is known before it is measured.
+    pub(in crate::cli) fn points_expected(&self) -> usize {
+        let expected = self.invocation.request.points_expected(0);
+        match (&self.invocation.request, &self.resumed) {
+            (request, Some((_, run))) if request.is_known_beforehand() => expected - run.complete().len().min(expected),
+            _ => expected,
+        }
+    }
+
+    /// True if nothing of a resumed run is left to measure.
+    pub(in crate::cli) fn is_over(&self) -> bool {
+        let Some((_, run)) = &self.resumed else { return false };
+        let request = &self.invocation.request;
+        if request.is_known_beforehand() {
+            return self.points_expected() == 0;
+        }
+        let done = run.latest().into_iter().filter(|point| point.end == End::Complete);
+        let done: Vec<PointSummary> = done.map(|point| summarise_within(&point, request.bound())).collect();
+        request.next(run.header.facts.usable.0, self.invocation.options.seed, &done).is_none()
+    }
+
+    /// Makes, starts and loads the private server of the run, if it has one.
+    pub(in crate::cli) fn serve(&mut self, way: ProgressMode, stop: &AtomicBool) -> Result<(), Error> {
+        let request = &self.invocation.request;
+        let Target::Sql(SqlTarget { dbms, urls, private_in: Some(directory), private: Some(server) }) =
+            &mut self.target
+        else {
+            return Ok(());
+        };
+        let Some(tables) = request.tables() else { return Ok(()) };
+        let directory = begun_in(&self.invocation.options.directory).join(&*directory);
+        server.device = same_device(&directory, server.device)?;
+        let mut private = Private::make(*dbms, &directory, server, tables, request.writes(), way, stop)?;
+        if let Request::Layers(_) = request {
+            private.share_files(tables)?;
+        }
+        *urls = private.access.servers.iter().map(ToString::to_string).collect();
+        self.access = Some(private.access.clone());
+        self.private = Some(private);
+        Ok(())
+    }
+
+    /// Makes the directory of a new run. Where another run of this minute has the name of Orion's files, a number
+    /// follows the minute.
+    pub(in crate::cli) fn claim(&mut self) -> Result<(), Error> {
+        self.results.claim()?;
+        if let Some(files) = &mut self.invocation.files {
+            let suffix = self.results.suffix();
+            files.stamp.push_str(&suffix);
+            files.prefix.as_mut_os_string().push(&suffix);
+        }
+        Ok(())
+    }
+}
+
+/// The first line of a run's journal: `points` are planned on this bench.
+pub(in crate::cli) fn header(bench: &Bench, points: Vec<Point>, job: &Job) -> Header {
+    Header {
+        format: journal::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: clock::wall_time(),
+        command: job.command.clone(),
+        target: job.target.clone(),
+        engine: EngineChoice { name: bench.engine_name().into(), buffered: job.engine.buffered },
+        engine_about: bench.engine_about(),
+        points,
+        invocation: job.invocation.clone(),
+        host: bench.host.clone(),
+        facts: bench.facts.clone(),
+        findings: bench.findings.clone(),
+    }
+}
+
+/// What stands before the relative paths of a run that was begun in `directory`: nothing if that is here, so that they
+/// can stay as they were typed.
+pub(in crate::cli) fn begun_in(directory: &Path) -> PathBuf {
+    let here = std::env::current_dir().is_ok_and(|here| here == directory);
+    if here { PathBuf::new() } else { directory.to_path_buf() }
+}
+
+/// The device of a private server's directory. Refuses another one than that of the run so far, if it is known.
+pub(in crate::cli) fn same_device(directory: &Path, then: Option<(u32, u32)>) -> Result<Option<(u32, u32)>, Error> {
+    let device = std::fs::metadata(directory).ok().map(|facts| facts.dev());
+    let now = device.map(|device| (rustix::fs::major(device), rustix::fs::minor(device)));
+    match then.zip(now).filter(|(then, now)| then != now) {
+        Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
+            format!(
+                "this run cannot go on: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
+                directory.display()
+            ),
+            "mount the storage that it was begun on, or begin another run",
+        )),
+        None => Ok(now),
+    }
+}

@@ -1,0 +1,264 @@
+//! A private server: its options, and how it is made, loaded and limited.
+
+use super::output::remark;
+use super::progress::{Progress, ProgressMode};
+use crate::engine::sql::{self, Access, LoadEvent, LoadRequest};
+use crate::model::{Bytes, Dbms, Error, Finding, FindingName, MIB, PrivateServer, Tables};
+use crate::server::{self, Server};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+/// Page cache that a private server may have where it cannot do without: so little that reads are physical.
+const PAGE_CACHE: Bytes = Bytes(32 * MIB);
+
+/// Maximum number of connections that load, as for `--load-degree`.
+const LOAD_DEGREE_MAX: u32 = 64;
+
+/// What a server of Rigel's own is made of.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A private server")]
+pub(super) struct ServerArgs {
+    /// Which server
+    #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres, conflicts_with = "resume")]
+    server: ServerKind,
+    /// Directory of its programs [default: the newest that are installed]
+    #[arg(long, value_name = "DIR")]
+    server_bin: Option<PathBuf>,
+    /// A setting of the server by its name there, such as `io_method=io_uring`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    server_set: Vec<String>,
+    /// Its buffer cache: small, so that reads are physical
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", conflicts_with = "resume")]
+    buffer_cache: Bytes,
+}
+
+/// A kind of server that can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ServerKind {
+    /// `PostgreSQL`
+    Postgres,
+    /// `MariaDB`, or `MySQL`
+    Mariadb,
+}
+
+/// A private server, loaded.
+pub(super) struct Private {
+    /// It is removed with this.
+    pub(super) server: Server,
+    /// How it is reached.
+    pub(super) access: Access,
+    /// What is doubtful about it.
+    pub(super) findings: Vec<Finding>,
+    /// The files of its tables, if raw I/O reads them too.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Private {
+    /// Makes one and loads it.
+    pub(super) fn make(
+        dbms: Dbms,
+        directory: &Path,
+        made: &PrivateServer,
+        tables: Tables,
+        updates: bool,
+        way: ProgressMode,
+        stop: &AtomicBool,
+    ) -> Result<Self, Error> {
+        tell_leftovers(directory);
+        refuse_full(directory, tables, updates)?;
+        let degree = made.load_degree.clamp(1, LOAD_DEGREE_MAX);
+        let request = server::ServerRequest {
+            dbms,
+            directory,
+            bin: made.bin.as_deref(),
+            buffer_cache: made.buffer_cache,
+            sessions: made.sessions.max(degree),
+            settings: &made.settings,
+        };
+        let mut server = Server::start(&request, stop)?;
+        remark(&format!("a private {} in {}\n", server.version(), server.directory().display()));
+        let access = Access::parse([server.url()], &|_| None)?;
+        load_tables(&access, &LoadRequest { tables, degree, tablespace: None }, way, stop)?;
+        let findings = if server.is_direct() { Vec::new() } else { limited(&mut server) };
+        Ok(Self { server, access, findings, files: Vec::new() })
+    }
+
+    /// Lets raw I/O and file calls of the server read the files of its tables: writes all that was loaded to them, so
+    /// that their pages can be dropped, and limits the page cache of a server that does without it otherwise.
+    pub(super) fn share_files(&mut self, tables: Tables) -> Result<(), Error> {
+        self.files = sql::files(&self.access, tables)?;
+        if self.server.is_direct() {
+            self.findings.push(layer_3_limited(&mut self.server));
+        }
+        Ok(())
+    }
+}
+
+/// Layer 3 reads through the page cache whatever the server does otherwise: it gets little of it.
+fn layer_3_limited(server: &mut Server) -> Finding {
+    match server.limit_page_cache(PAGE_CACHE) {
+        Ok(limit) => Finding::note(
+            FindingName::MemoryLimit,
+            format!(
+                "layer 3 reads through the page cache; the server's processes have {limit} of memory together, cache \
+                 included"
+            ),
+        ),
+        Err(why) => Finding::warning(
+            FindingName::PageCacheUnlimited,
+            format!("layer 3 reads through the page cache, and the server's memory could not be limited: {why}"),
+            "run as root, or give a --scale several times as large as the memory",
+        ),
+    }
+}
+
+/// Says which servers a killed Rigel left in the directory: they take its space.
+fn tell_leftovers(directory: &Path) {
+    // A directory that cannot be listed is refused for what it is elsewhere.
+    for left in server::leftovers(directory).unwrap_or_default() {
+        remark(&format!(
+            "a {} server of rigel {}, which is gone, has {} in {}; `rigel sql clean {}` removes it\n",
+            left.dbms,
+            left.rigel,
+            left.bytes,
+            left.folder.display(),
+            directory.display()
+        ));
+    }
+}
+
+/// A server that reads through the page cache gets little of it.
+fn limited(server: &mut Server) -> Vec<Finding> {
+    let version = server.version().to_string();
+    match server.limit_page_cache(PAGE_CACHE) {
+        Ok(limit) => vec![Finding::note(
+            FindingName::MemoryLimit,
+            format!(
+                "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
+            ),
+        )],
+        Err(why) => vec![Finding::warning(
+            FindingName::PageCacheUnlimited,
+            format!("{version} reads through the page cache, and its memory could not be limited: {why}"),
+            "install PostgreSQL 16 or newer, run as root, or load tables several times as large as the memory",
+        )],
+    }
+}
+
+/// The tables, their log and what loading needs beside must fit.
+fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Error> {
+    let Ok(facts) = rustix::fs::statvfs(directory) else { return Ok(()) };
+    let free = Bytes(facts.f_bavail * facts.f_frsize);
+    let needed = tables.bytes().0.saturating_add(tables.scanned_bytes().0);
+    // A tenth for the index, the log that loading makes, room for an empty server, and the log that updates may make:
+    // the server keeps up to 4 GB of it.
+    let log = if updates { 4096 * MIB } else { (needed / 4).min(4096 * MIB) };
+    let needed = Bytes(needed.saturating_add(needed / 10).saturating_add(log + 512 * MIB));
+    if free < needed {
+        return Err(Error::usage(
+            format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
+            "give a smaller --scale, or another directory",
+        ));
+    }
+    Ok(())
+}
+
+impl ServerArgs {
+    /// Which system.
+    pub(super) fn dbms(&self) -> Dbms {
+        match self.server {
+            ServerKind::Postgres => Dbms::Postgres,
+            ServerKind::Mariadb => Dbms::Mysql,
+        }
+    }
+
+    /// True if programs or settings are named.
+    pub(super) fn names_programs(&self) -> bool {
+        self.server_bin.is_some() || !self.server_set.is_empty()
+    }
+
+    /// The refusal of these options where no private server is made.
+    pub(super) fn without_server() -> Error {
+        Error::usage(
+            "--server, --server-bin and --server-set are for a private server, and none is made",
+            "add --on DIR, or leave them out",
+        )
+    }
+
+    /// How a server with these options is made, for so many sessions.
+    pub(super) fn made(&self, sessions: u32, load_degree: Option<u32>) -> Result<PrivateServer, Error> {
+        Ok(PrivateServer {
+            bin: self.server_bin.clone(),
+            buffer_cache: self.buffer_cache,
+            settings: self.settings()?,
+            sessions,
+            load_degree: load_degree.unwrap_or(2),
+            device: None,
+        })
+    }
+
+    /// Checks that a resumed run's server is made with the programs and settings that these options name. Whoever can
+    /// write the journal may have replaced those in it, and a setting of a server may contain a command.
+    pub(super) fn confirm(&self, made: &mut PrivateServer) -> Result<(), Error> {
+        if made.bin.is_some() && self.server_bin.is_none() || made.settings != self.settings()? {
+            let named = made.confirmed_options();
+            return Err(Error::usage(
+                match named.as_str() {
+                    "" => "the private server of this run was made without --server-set".to_string(),
+                    named => format!("the private server of this run was made with{named}"),
+                },
+                "a journal alone names no programs and settings: give the same options again, if you know them to be \
+                 your own",
+            ));
+        }
+        made.bin.clone_from(&self.server_bin);
+        Ok(())
+    }
+
+    fn settings(&self) -> Result<Vec<(String, String)>, Error> {
+        let pair = |text: &String| {
+            text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
+                || {
+                    Error::usage(
+                        format!("--server-set '{text}' is no setting"),
+                        "write NAME=VALUE, such as io_method=sync",
+                    )
+                },
+            )
+        };
+        self.server_set.iter().map(pair).collect()
+    }
+}
+
+/// Loads with progress, and tells what came of it.
+pub(super) fn load_tables(
+    access: &Access,
+    request: &LoadRequest,
+    way: ProgressMode,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let block = u64::from(request.tables.block);
+    let progress = Mutex::new(Progress::new(&format!("loading {}", access.servers[0]), 1, 0.0, way));
+    let listen = |event| {
+        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match event {
+            LoadEvent::Rows { done, of } => progress.fill("loading", Bytes(done * block), Bytes(of * block)),
+            LoadEvent::Indexing => progress.say("making the indexes"),
+            LoadEvent::Verifying => progress.say("checking rows, blocks and order"),
+        }
+    };
+    let loaded = sql::load(access, request, stop, &listen);
+    progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).finish();
+    let loaded = loaded?;
+    let before = match loaded.rows_before {
+        0 => String::new(),
+        rows => format!(", {rows} of them from before"),
+    };
+    remark(&format!(
+        "loaded: {} rows{before} in {} blocks, one to a block; correlation of key and place {:.3}\n",
+        loaded.rows, loaded.blocks, loaded.correlation
+    ));
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! `PostgreSQL` as an engine: a session is a connection, an operation a prepared statement.
+//!
+//! Input: operations whose position is a row number over all tables. Output: whether the statement touched exactly the
+//! requested rows. The plan is fixed to an index scan that reads one block after another. A bitmap scan would sort and
+//! prefetch, which is a different workload.
+
+use super::client::{COLUMN_CHARS, COLUMNS, SETTINGS, VERSION_MIN, connect, failed, in_words};
+use super::watch::PostgresMonitor;
+use crate::clock::Clock;
+use crate::engine::blocking::Blocking;
+use crate::engine::sql::access::{Access, Address};
+use crate::engine::sql::tables::{SCHEMA, blocks_table, scan_table};
+use crate::engine::{Engine, ServerMonitor, Session};
+use crate::model::{
+    Bytes, Cause, Dbms, Error, Fault, Finding, FindingName, Kind, Nanos, Op, Outcome, ReadWay, Redo, ServerFacts,
+    ServerSample, SqlWork, Tables,
+};
+use crate::workload::Permutation;
+use postgres::{Client, Statement};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// `PostgreSQL` on one or several servers.
+pub(in crate::engine::sql) struct Postgres {
+    access: Access,
+    work: SqlWork,
+    clock: Clock,
+    /// Number of connections opened so far: servers get them in turn.
+    opened: AtomicUsize,
+    monitors: Vec<PostgresMonitor>,
+    about: String,
+    /// Timeout after which the server cancels a statement.
+    statement_timeout: Option<Nanos>,
+    /// First file of each table of the first server, for [`ReadWay::File`].
+    files: Vec<String>,
+}
+
+/// Blocks per file of a table; a larger table continues in further files.
+const SEGMENT_BLOCKS: u64 = 131_072;
+
+impl Postgres {
+    /// Opens the engine for `work` on the servers of `access`. Also returns facts and warnings about them.
+    ///
+    /// # Errors
+    /// One of them cannot be reached, is too old, or does not have the tables for `work`.
+    pub(in crate::engine::sql) fn open(
+        access: Access,
+        work: SqlWork,
+        statement_timeout: Option<Nanos>,
+    ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
+        let mut monitors = Vec::new();
+        let (mut facts, mut findings) = (ServerFacts::default(), Vec::new());
+        for (number, address) in access.servers.iter().enumerate() {
+            let mut client = connect(&access, address)?;
+            let known = super::load::find(&mut client, address)?;
+            crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
+            client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+            if number == 0 {
+                facts = describe(&mut client, address, &work)?;
+                findings = warnings(&facts);
+            }
+            monitors.push(PostgresMonitor::new(client, address, &access.application)?);
+        }
+        facts.local = monitors.iter().all(|monitor| monitor.postmaster.is_some());
+        let files = if work.way == ReadWay::File {
+            table_files(&monitors[0], &access.servers[0], work.tables)?
+        } else {
+            Vec::new()
+        };
+        let about = format!(
+            "postgres: {}, {} rows a statement by index scan, prepared",
+            facts.version,
+            work.blocks(Kind::Read)
+        );
+        let opened = AtomicUsize::new(0);
+        Ok((
+            Self { access, work, clock: Clock::real(), opened, monitors, about, statement_timeout, files },
+            facts,
+            findings,
+        ))
+    }
+}
+
+impl Engine for Postgres {
+    fn name(&self) -> &'static str {
+        Dbms::Postgres.name()
+    }
+
+    fn about(&self) -> String {
+        self.about.clone()
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    fn slots_max(&self) -> usize {
+        1
+    }
+
+    fn usable(&self) -> u64 {
+        self.work.tables.bytes().0
+    }
+
+    fn open(&self, _: &[u32]) -> Result<Box<dyn Session + '_>, Error> {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let turn = crate::engine::sql::tables::server_of(number, self.work.tables, self.access.servers.len());
+        let address = &self.access.servers[turn];
+        let mut client = connect(&self.access, address)?;
+        client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+        if let Some(timeout) = self.statement_timeout {
+            let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
+            client.batch_execute(&text).map_err(|error| failed(address, "take its settings", &error))?;
+        }
+        // Requires a superuser or a grant; without it the server's read times stay unknown.
+        let _ = client.batch_execute("SET track_io_timing = on");
+        let mut connection = PostgresSession::new(client, self);
+        Ok(Box::new(Blocking::new(self.clock.clone(), move |op| connection.execute(op))))
+    }
+
+    fn server_monitor(&self) -> Option<&dyn ServerMonitor> {
+        Some(self)
+    }
+}
+
+/// The statements of one table, prepared on first use.
+#[derive(Default, Clone)]
+struct PostgresStatements {
+    read: Option<Statement>,
+    update: Option<Statement>,
+    scan: Option<Statement>,
+}
+
+/// One session.
+struct PostgresSession<'a> {
+    client: Client,
+    engine: &'a Postgres,
+    tables: Vec<PostgresStatements>,
+    /// Text that an update writes. It must change each time, otherwise the database would log nothing.
+    text: String,
+    updates: u64,
+    /// Maps keys to blocks for [`ReadWay::File`], practically at random.
+    order: Permutation,
+}
+
+impl<'a> PostgresSession<'a> {
+    fn new(client: Client, engine: &'a Postgres) -> Self {
+        let Tables { schemas, scale, .. } = engine.work.tables;
+        Self {
+            client,
+            engine,
+            tables: vec![PostgresStatements::default(); schemas as usize],
+            text: String::with_capacity(COLUMN_CHARS),
+            updates: crate::clock::fresh_seed(),
+            order: Permutation::new(scale, 0),
+        }
+    }
+
+    fn execute(&mut self, op: Op) -> Result<Outcome, Fault> {
+        let work = &self.engine.work;
+        let result = match op.kind {
+            Kind::Read if work.way == ReadWay::File => self.read_file(op),
+            Kind::Read => self.read(op),
+            Kind::Write | Kind::Log => self.update(op),
+            Kind::Scan => self.scan(op),
+        };
+        match result {
+            Ok(rows) if rows == work.blocks(op.kind) => Ok(Outcome::Done),
+            Ok(_) => Ok(Outcome::Failed(Cause::Rows)),
+            Err(error) => self.judge(&error),
+        }
+    }
+
+    /// Decides whether the statement failed or the session broke.
+    fn judge(&self, error: &postgres::Error) -> Result<Outcome, Fault> {
+        let state = error.code().map(postgres::error::SqlState::code);
+        match state.and_then(|code| <[u8; 5]>::try_from(code.as_bytes()).ok()) {
+            // Class 57P: the server shuts down, or this session was terminated.
+            Some(state) if !self.client.is_closed() && !state.starts_with(b"57P") => {
+                Ok(Outcome::Failed(Cause::SqlState(state)))
+            }
+            _ => Err(Fault(format!("the connection was lost: {}", in_words(error)))),
+        }
+    }
+
+    /// Number of the table, and the first key of the operation in it.
+    #[expect(clippy::cast_possible_wrap, reason = "a table has fewer than 2^63 rows")]
+    fn place(&self, op: Op) -> (usize, i64) {
+        let scale = self.engine.work.tables.scale;
+        let table = usize::try_from(op.position / scale).expect("tables are few");
+        (table, (op.position % scale) as i64)
+    }
+
+    fn read(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let end = first + i64::from(self.engine.work.read_rows);
+        let read = &mut self.tables[table].read;
+        if read.is_none() {
+            *read = Some(self.client.prepare(&read_statement(table))?);
+        }
+        let statement = read.as_ref().expect("prepared just now");
+        let row = self.client.query_one(statement, &[&first, &end])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+
+    fn update(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let end = first + i64::from(self.engine.work.update_rows);
+        self.updates += 1;
+        self.text.clear();
+        let _ = write!(self.text, "{:0>width$}", self.updates, width = 20);
+        let _ = write!(self.text, "{:x>width$}", op.position, width = COLUMN_CHARS - 20);
+        let update = &mut self.tables[table].update;
+        if update.is_none() {
+            *update = Some(self.client.prepare(&update_statement(table, self.engine.work.redo))?);
+        }
+        let statement = update.as_ref().expect("prepared just now");
+        self.client.execute(statement, &[&first, &end, &self.text])
+    }
+
+    fn scan(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, _) = self.place(op);
+        let scan = &mut self.tables[table].scan;
+        if scan.is_none() {
+            let text = format!("SELECT count(c1) FROM {SCHEMA}.{}", scan_table(table));
+            *scan = Some(self.client.prepare(&text)?);
+        }
+        let row = self.client.query_one(scan.as_ref().expect("prepared just now"), &[])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+
+    /// Reads the blocks of the rows as pieces of the table's files, bypassing the buffer cache.
+    fn read_file(&mut self, op: Op) -> Result<u64, postgres::Error> {
+        let (table, first) = self.place(op);
+        let Tables { scale, block, .. } = self.engine.work.tables;
+        let read = &mut self.tables[table].read;
+        if read.is_none() {
+            let text = format!(
+                "SELECT count(length(pg_read_binary_file(f, o, {block}))) FROM unnest($1::text[], $2::bigint[]) AS b(f, o)"
+            );
+            *read = Some(self.client.prepare(&text)?);
+        }
+        let (mut names, mut offsets) = (Vec::new(), Vec::new());
+        for row in 0..u64::from(self.engine.work.read_rows) {
+            let block_number = self.order.of((first.unsigned_abs() + row) % scale);
+            let (segment, within) = (block_number / SEGMENT_BLOCKS, block_number % SEGMENT_BLOCKS);
+            names.push(segment_of(&self.engine.files[table], segment));
+            offsets.push(i64::try_from(within * u64::from(block)).expect("a segment is 1 GiB"));
+        }
+        let statement = read.as_ref().expect("prepared just now");
+        let row = self.client.query_one(statement, &[&names, &offsets])?;
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+    }
+}
+
+/// Counts a column other than the key, so that the row itself is visited.
+fn read_statement(table: usize) -> String {
+    format!("SELECT count(c1) FROM {SCHEMA}.{} WHERE id >= $1 AND id < $2", blocks_table(table))
+}
+
+fn update_statement(table: usize, redo: Redo) -> String {
+    let columns: Vec<String> = match redo {
+        Redo::Lite => vec!["c1 = $3".into(), format!("c{COLUMNS} = $3")],
+        Redo::Heavy => (1..=COLUMNS).map(|number| format!("c{number} = $3")).collect(),
+    };
+    format!("UPDATE {SCHEMA}.{} SET {} WHERE id >= $1 AND id < $2", blocks_table(table), columns.join(", "))
+}
+
+/// Facts about the server, including its plan for the read.
+fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
+    let asked = |error: &postgres::Error| failed(address, "tell its settings", error);
+    let number: i32 = client
+        .query_one("SELECT current_setting('server_version_num')::int", &[])
+        .map_err(|error| asked(&error))?
+        .get(0);
+    if number < VERSION_MIN {
+        return Err(Error::usage(
+            format!("'{address}' is PostgreSQL {}", number / 10_000),
+            "its statistics lack what is asked of them: measure PostgreSQL 14 or newer",
+        ));
+    }
+    let rows = client
+        .query(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ('server_version', 'shared_buffers', \
+             'block_size', 'debug_io_direct', 'io_method', 'io_workers', 'fsync', 'synchronous_commit', \
+             'full_page_writes', 'wal_level', 'max_wal_size', 'checkpoint_timeout', 'effective_io_concurrency', \
+             'huge_pages', 'track_io_timing', 'autovacuum', 'data_checksums', 'max_connections', 'data_directory')",
+            &[],
+        )
+        .map_err(|error| asked(&error))?;
+    let settings: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let cache: i64 = client
+        .query_one("SELECT pg_size_bytes(current_setting('shared_buffers'))", &[])
+        .map_err(|error| asked(&error))?
+        .get(0);
+    let explain = read_statement(0).replace("$1", "64").replace("$2", &(64 + work.blocks(Kind::Read)).to_string());
+    let plan: Vec<String> = client
+        .query(&format!("EXPLAIN (COSTS OFF) {explain}"), &[])
+        .map_err(|error| failed(address, "explain the read", &error))?
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    if !plan.iter().any(|line| line.contains("Index Scan using")) {
+        return Err(Error::failed(
+            format!("'{address}' does not read by index, one block after the other: {}", plan.join(" | ")),
+            "see that the index of the tables is there: load them anew",
+        ));
+    }
+    Ok(ServerFacts {
+        version: format!("PostgreSQL {}", settings.get("server_version").map_or("?", String::as_str)),
+        tables: Some(work.tables),
+        direct: settings.get("debug_io_direct").is_some_and(|setting| setting.contains("data")),
+        settings,
+        plan,
+        local: false,
+        buffer_cache: Bytes(cache.unsigned_abs()),
+    })
+}
+
+/// Warnings about settings that make a run doubtful.
+fn warnings(facts: &ServerFacts) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(crate::engine::sql::counters::cache_warning(facts, "buffer cache"));
+    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
+    for (name, wanted) in [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")] {
+        if setting(name) != wanted {
+            findings.push(Finding::warning(
+                FindingName::NotDurable,
+                format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
+                format!("set {name} = {wanted} before comparing commits with another server's"),
+            ));
+        }
+    }
+    findings
+}
+
+/// The files of the tables for reads by key, in block order, after a checkpoint.
+pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
+    let address = &access.servers[0];
+    let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
+    let mut client = connect(access, address)?;
+    client.batch_execute("CHECKPOINT").map_err(|error| failed(address, "write its cache", &error))?;
+    let mut files = Vec::new();
+    for table in 0..tables.schemas as usize {
+        let name = format!("{SCHEMA}.{}", blocks_table(table));
+        let row = client
+            .query_one(
+                "SELECT current_setting('data_directory') || '/' || pg_relation_filepath($1::text::regclass)",
+                &[&name],
+            )
+            .map_err(|error| told(&error))?;
+        let first: String = row.get(0);
+        files.extend((0..tables.scale.div_ceil(SEGMENT_BLOCKS)).map(|segment| segment_of(&first, segment).into()));
+    }
+    match files.iter().find(|file: &&PathBuf| !file.is_file()) {
+        Some(file) => Err(Error::failed(
+            format!("'{address}' has its table in '{}', and no such file can be seen here", file.display()),
+            "name a server on this machine whose files this user may read",
+        )),
+        None => Ok(files),
+    }
+}
+
+/// The file of a table's segment, derived from its first file.
+fn segment_of(first: &str, segment: u64) -> String {
+    if segment == 0 { first.into() } else { format!("{first}.{segment}") }
+}
+
+/// The files of the tables for reads by key, relative to the data directory.
+fn table_files(monitor: &PostgresMonitor, address: &Address, tables: Tables) -> Result<Vec<String>, Error> {
+    let mut probe = monitor.probe();
+    (0..tables.schemas as usize)
+        .map(|table| {
+            let name = format!("{SCHEMA}.{}", blocks_table(table));
+            let row = probe.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
+            row.map(|row| row.get(0)).map_err(|error| failed(address, "tell its tables' files", &error))
+        })
+        .collect()
+}
+
+impl ServerMonitor for Postgres {
+    fn begin(&self) {
+        for monitor in &self.monitors {
+            let mut probe = monitor.probe();
+            probe.seen.clear();
+            probe.looks = 0;
+        }
+    }
+
+    fn look(&self) {
+        // Ignore errors: the sessions detect a server that does not answer.
+        self.monitors.iter().for_each(|monitor| drop(monitor.probe().look()));
+    }
+
+    fn counters(&self) -> Option<ServerSample> {
+        crate::engine::sql::counters::sum_of_all(self.monitors.iter().map(|monitor| monitor.probe().counters().ok()))
+    }
+
+    fn flush(&self) {
+        self.monitors.iter().for_each(|monitor| drop(monitor.probe().flush()));
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        crate::engine::sql::counters::all_or_none(self.monitors.iter().map(|monitor| monitor.postmaster))
+    }
+}

@@ -1,0 +1,12 @@
+//! `PostgreSQL`: connections, sessions, loading, and the server's counters.
+//!
+//! Input: addresses and a request. Output: tables, or an engine on them.
+
+mod client;
+mod engine;
+mod load;
+mod watch;
+
+pub(super) use client::connect;
+pub(super) use engine::{Postgres, files};
+pub(super) use load::{find, load, remove};

@@ -1,0 +1,147 @@
+//! Counters of `PostgreSQL`, and the waits of its sessions, through a separate connection to one server.
+//!
+//! Input: the application name of our sessions. Output: the server's counters, of our tables where it counts per table.
+
+use super::client::failed;
+use crate::clock::Clock;
+use crate::engine::sql::access::Address;
+use crate::engine::sql::tables::SCHEMA;
+use crate::model::{Error, Nanos, ServerSample};
+use postgres::{Client, Statement};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// Observes the sessions through a separate connection to one server.
+pub(super) struct PostgresMonitor {
+    probe: Mutex<PostgresProbe>,
+    /// The server's first process, if it runs on this machine.
+    pub(super) postmaster: Option<u32>,
+}
+
+pub(super) struct PostgresProbe {
+    pub(super) client: Client,
+    counters: Statement,
+    waits: Statement,
+    application: String,
+    pub(super) seen: BTreeMap<String, u64>,
+    pub(super) looks: u64,
+    /// Number of its own statements, which the server counts as commits too.
+    asked: u64,
+}
+
+impl PostgresMonitor {
+    pub(super) fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
+        let asked = |error: &postgres::Error| failed(address, "tell its statistics", error);
+        let row = client
+            .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
+            .map_err(|error| asked(&error))?;
+        let (version, pid): (i32, i32) = (row.get(0), row.get(1));
+        client
+            .execute("SELECT set_config('application_name', $1, false)", &[&format!("{application}-monitor")])
+            .map_err(|error| asked(&error))?;
+        let counters = client.prepare(&counters_statement(version)).map_err(|error| asked(&error))?;
+        let waits = client
+            .prepare(
+                "SELECT coalesce(wait_event_type || ':' || wait_event, 'CPU'), count(*) FROM pg_stat_activity \
+                 WHERE application_name = $1 AND state = 'active' GROUP BY 1",
+            )
+            .map_err(|error| asked(&error))?;
+        let local = address.is_socket() || ["localhost", "127.0.0.1", "::1"].contains(&address.host.as_str());
+        let postmaster = if local { parent_of(pid) } else { None };
+        let probe = PostgresProbe {
+            client,
+            counters,
+            waits,
+            application: application.into(),
+            seen: BTreeMap::new(),
+            looks: 0,
+            asked: 0,
+        };
+        Ok(Self { probe: Mutex::new(probe), postmaster })
+    }
+
+    pub(super) fn probe(&self) -> std::sync::MutexGuard<'_, PostgresProbe> {
+        self.probe.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The parent of a server process, if that process runs on this machine.
+fn parent_of(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
+    if !name.starts_with("postgres") {
+        return None;
+    }
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The statement for the counters: of our tables where the server counts per table, otherwise of the whole server.
+fn counters_statement(version: i32) -> String {
+    let written = if version >= 180_000 {
+        "(SELECT (sum(write_bytes) / 8192)::bigint FROM pg_stat_io WHERE object = 'relation')"
+    } else if version >= 160_000 {
+        "(SELECT sum(writes)::bigint FROM pg_stat_io WHERE object = 'relation')"
+    } else {
+        "(SELECT (buffers_checkpoint + buffers_clean + buffers_backend)::bigint FROM pg_stat_bgwriter)"
+    };
+    let syncs = if version >= 180_000 {
+        "(SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal')"
+    } else {
+        "(SELECT wal_sync FROM pg_stat_wal)"
+    };
+    format!(
+        "SELECT t.heap, t.heap + t.index, t.heap_read + t.index_read, (d.blk_read_time * 1e6)::bigint, {written}, \
+         (SELECT wal_bytes::bigint FROM pg_stat_wal), {syncs}, d.xact_commit \
+         FROM (SELECT coalesce(sum(heap_blks_read + heap_blks_hit), 0)::bigint AS heap, \
+               coalesce(sum(idx_blks_read + idx_blks_hit), 0)::bigint AS index, \
+               coalesce(sum(heap_blks_read), 0)::bigint AS heap_read, \
+               coalesce(sum(idx_blks_read), 0)::bigint AS index_read \
+               FROM pg_statio_user_tables WHERE schemaname = '{SCHEMA}') t, \
+         pg_stat_database d WHERE d.datname = current_database()"
+    )
+}
+
+impl PostgresProbe {
+    pub(super) fn look(&mut self) -> Result<(), postgres::Error> {
+        self.asked += 1;
+        for row in self.client.query(&self.waits, &[&self.application])? {
+            *self.seen.entry(row.get(0)).or_default() += u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+        }
+        self.looks += 1;
+        Ok(())
+    }
+
+    pub(super) fn counters(&mut self) -> Result<ServerSample, postgres::Error> {
+        self.asked += 1;
+        let row = self.client.query_one(&self.counters, &[])?;
+        let number = |at: usize| row.get::<_, Option<i64>>(at).and_then(|number| u64::try_from(number).ok());
+        Ok(ServerSample {
+            visited: number(0),
+            logical: number(1),
+            physical: number(2),
+            read_time: number(3).map(Nanos),
+            written: number(4),
+            log_bytes: number(5),
+            log_syncs: number(6),
+            commits: number(7).map(|commits| commits.saturating_sub(self.asked)),
+            waits: self.seen.clone(),
+            looks: self.looks,
+            ..ServerSample::default()
+        })
+    }
+
+    /// Waits until the sessions are gone: the last thing they do is publish their counters.
+    pub(super) fn flush(&mut self) -> Result<(), postgres::Error> {
+        let clock = Clock::real();
+        for _ in 0..100 {
+            let row = self
+                .client
+                .query_one("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &[&self.application])?;
+            if row.get::<_, i64>(0) == 0 {
+                break;
+            }
+            clock.wait_until(clock.now().plus(Nanos::from_millis(50)));
+        }
+        Ok(())
+    }
+}
