@@ -24,36 +24,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Most sessions at the same time.
 const SESSIONS_MAX: u32 = 1000;
 
-/// Reads the same blocks by raw I/O and through a database, and shows what each layer costs
+/// Read the same blocks by raw I/O and through a database, to show the cost of each layer
 ///
-/// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes
-/// all of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
+/// Makes a private `PostgreSQL` server in the directory, loads a table, and reads its blocks through four layers in
+/// turn: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and the database with
+/// it. Removes the server afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage.")]
 pub(super) struct LayersArgs {
-    /// A directory on the storage under test
+    /// Directory on the storage under test
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// I/Os outstanding, threads, or sessions; of a range or list, a table for each number
+    /// Number of outstanding I/Os, threads or sessions; a range or list makes one table per number
     #[arg(long, value_name = "RANGE", default_value = "16")]
     sessions: String,
-    /// How often each layer is measured, one after the other
+    /// Number of times that each layer is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// How long each time
+    /// Measured time of each layer in each round
     #[arg(long, value_name = "TIME", default_value = "8s")]
     point_time: Nanos,
     /// Maximum warm-up of each measurement; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "3s")]
     warm_up: Nanos,
-    /// Size of the table: blocks, or bytes such as 1GiB [default: 1GiB]
+    /// Size of the table, in blocks or in bytes such as 1GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     scale: Option<String>,
     /// Rows, and so blocks, that one statement reads
     #[arg(long, value_name = "ROWS", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     work_unit: u32,
-    /// Also reads one row a statement: what a statement costs
+    /// Also read one row per statement, to show the cost of a statement
     #[arg(long)]
     single: bool,
     #[command(flatten)]
@@ -108,14 +109,11 @@ impl LayersArgs {
         if self.server.dbms() == Dbms::Mysql {
             return Err(Error::usage(
                 "MariaDB and MySQL have no function that reads one block of a file, which is the third layer",
-                "leave --server out: PostgreSQL has one; or see rigel sql run --server mariadb",
+                "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb",
             ));
         }
         if self.point_time < Nanos::from_millis(500) {
-            return Err(Error::usage(
-                format!("--point-time {} is too short for a figure", self.point_time),
-                "give 1s or more",
-            ));
+            return Err(Error::usage(format!("--point-time {} is too short", self.point_time), "give 1s or more"));
         }
         let sessions = match ranges::depths("--sessions", &self.sessions)? {
             Loads::Depths(sessions) => sessions,
@@ -123,8 +121,8 @@ impl LayersArgs {
         };
         if let Some(most) = sessions.iter().find(|sessions| **sessions > SESSIONS_MAX) {
             return Err(Error::usage(
-                format!("--sessions {most} is more than a server is made for"),
-                format!("give {SESSIONS_MAX} at most"),
+                format!("--sessions {most} is more than a private server allows"),
+                format!("give at most {SESSIONS_MAX}"),
             ));
         }
         let sizes = TablesArgs::of_scale(self.scale.as_deref());
@@ -150,8 +148,8 @@ fn limited(private: &mut Private) -> Finding {
         Ok(limit) => Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "layer 3 reads through the page cache; the server's processes have {limit} of memory together, cache \
-                 included"
+                "layer 3 reads through the page cache; the server's processes are limited to {limit} of memory in \
+                 total, cache included"
             ),
         ),
         Err(why) => Finding::warning(
@@ -278,7 +276,7 @@ fn refuse_incomplete(run: &Run, expected: usize) -> Result<(), Error> {
         let why = broken.unwrap_or_else(|| format!("after {whole} of {expected} points"));
         return Err(Error::failed(
             format!("the run ended {why}"),
-            "its server is gone with it: begin another run; rigel report shows what there is",
+            "its private server was removed: start another run; rigel report shows the points so far",
         ));
     }
     measuring::refuse_failed(&points)

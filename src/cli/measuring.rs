@@ -42,33 +42,33 @@ pub(super) fn engines() -> PossibleValuesParser {
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct MeasuringArgs {
-    /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
+    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model: sim:… or null:
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     pub(super) targets: Vec<OsString>,
-    /// Size of the scratch file, such as 4GiB [default: by the free space]
+    /// Size of the scratch file, such as 4GiB [default: depends on the free space]
     #[arg(long, value_name = "SIZE")]
     pub(super) scratch_size: Option<Bytes>,
-    /// Keeps the scratch file
+    /// Keep the scratch file
     #[arg(long)]
     pub(super) keep: bool,
-    /// I/O engine; auto is the best that works here
+    /// I/O engine; auto is the best one that works here [default: auto]
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub(super) engine: Option<String>,
-    /// Uses the page cache instead of direct I/O
+    /// Use the page cache instead of direct I/O
     #[arg(long)]
     pub(super) buffered: bool,
-    /// Allows targets with holes: blocks that were never written
+    /// Allow targets with holes: blocks that were never written
     #[arg(long)]
     pub(super) allow_holes: bool,
-    /// Allows Rigel to overwrite this target: repeat its path; may be given several times
+    /// Target that Rigel may overwrite, by the same path; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(super) destroy: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) outcome: OutcomeArgs,
-    /// Resumes the run in this directory with its original options
+    /// Resume the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = RESUMED)]
     pub(super) resume: Option<PathBuf>,
-    /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
+    /// Minimum number of threads; psync has one per outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) workers: Option<u32>,
     #[command(flatten)]
@@ -186,7 +186,7 @@ fn target(args: &MeasuringArgs) -> Result<Target, Error> {
 pub(super) fn resume(directory: &Path, args: &MeasuringArgs) -> Result<Job, Error> {
     let (journal, run) = reopen(directory)?;
     if let Request::Orion(_) = run.header.request() {
-        return Err(Error::usage("this run was made by rigel orion", "resume it by the verb that began it"));
+        return Err(Error::usage("this run was made by rigel orion", "resume it with the verb that started it"));
     }
     job_again(directory, args, journal, run)
 }
@@ -198,7 +198,7 @@ pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal
     if let Request::Layers(_) | Request::Import(_) = invocation.request {
         return Err(Error::usage(
             format!("this run was made by rigel {}", invocation.request.command()),
-            "resume it by the verb that began it",
+            "resume it with the verb that started it",
         ));
     }
     // Leave to destroy is given anew: much may have changed since.
@@ -210,7 +210,7 @@ pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal
     let target = target_again(&run.header, &begun_in);
     let access = match &target {
         Target::Sql(SqlTarget { private_in: Some(_), .. }) => {
-            return Err(Error::usage("the server of this run was its own, and is gone with it", "begin another run"));
+            return Err(Error::usage("the run used a private server, which was removed with it", "start another run"));
         }
         Target::Sql(servers) => Some(database::access_again(&servers.urls, &args.password)?),
         _ => None,
@@ -231,7 +231,7 @@ pub(super) fn job_again(directory: &Path, args: &MeasuringArgs, journal: Journal
 pub(super) fn reopen(directory: &Path) -> Result<(Journal, Run), Error> {
     let (journal, run) = Journal::reopen(directory)?;
     if run.cut {
-        remark("the journal's last line was cut off: the point it was for runs again\n");
+        remark("the journal's last line is incomplete: its point is measured again\n");
     }
     Ok((journal, run))
 }
@@ -258,7 +258,9 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
                 .filter(|path| keep && path.is_file())
                 .collect();
             if kept.is_empty() {
-                remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
+                remark(
+                    "the scratch file of this run no longer exists: the remaining points are measured on a new one\n",
+                );
                 let bytes = members.first().map(|member| member.bytes);
                 Target::Scratch { directory: begun_in.join(directory), bytes, keep }
             } else {
@@ -274,8 +276,8 @@ pub(super) fn refuse_another_target(header: &Header, bench: &Bench) -> Result<()
     let scratch = matches!(header.target, Target::Scratch { .. }) && bench.facts.usable == header.facts.usable;
     match header.facts.difference(&bench.facts) {
         Some(difference) if !scratch => Err(Error::usage(
-            format!("this run cannot go on: {difference}"),
-            "bring back the target it was begun on, or begin another run",
+            format!("this run cannot be resumed: {difference}"),
+            "restore the target that it was started on, or start another run",
         )),
         _ => Ok(()),
     }
@@ -442,13 +444,13 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
     let verb = run.header.request().command();
     let is_gone = matches!(&run.header.target, Target::Sql(SqlTarget { private_in: Some(_), .. }));
     if stopped || broken.is_some() || points.is_empty() {
-        let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));
+        let why = broken.map_or_else(|| "before it was complete".to_string(), |why| format!("at {why}"));
         return Err(Error::failed(
             format!("the run ended {why}"),
             if is_gone {
-                "its server is gone with it: begin another run".to_string()
+                "its private server was removed: start another run".to_string()
             } else {
-                format!("resume it by `rigel {verb} --resume {}`", directory.display())
+                format!("resume it with `rigel {verb} --resume {}`", directory.display())
             },
         ));
     }
@@ -459,7 +461,7 @@ pub(super) fn refuse_incomplete(run: &Run, stopped: bool, directory: &Path) -> R
 pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
     let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
     if failures > 0 {
-        return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
+        return Err(Error::failed(format!("{failures} I/Os failed"), "the report shows which, and why"));
     }
     Ok(())
 }

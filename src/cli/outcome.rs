@@ -8,19 +8,19 @@ use std::path::PathBuf;
 /// Where the results of a run go, and what is shown meanwhile.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutcomeArgs {
-    /// Directory for the journal [default: a .rigel directory here, named by verb and time]
+    /// Directory for the run [default: a new .rigel directory here, named after verb and time]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
+    /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     pub json: bool,
-    /// Hides progress; results, warnings and errors are still shown
+    /// Hide progress; results, warnings and errors are still shown
     #[arg(long)]
     pub no_progress: bool,
-    /// Shows the run on a live screen
+    /// Show the run on a live screen
     #[arg(long, conflicts_with = "no_progress")]
     pub live: bool,
-    /// Seed of the random numbers [default: a new one]
+    /// Seed of the random number generator [default: a new one]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }

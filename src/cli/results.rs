@@ -73,8 +73,8 @@ impl Results {
         }
         made.map_err(|error| {
             Error::failed(
-                format!("cannot make the result directory '{}': {error}", self.directory.display()),
-                "name another with --out DIR",
+                format!("cannot create the result directory '{}': {error}", self.directory.display()),
+                "give another with --out DIR",
             )
         })
     }

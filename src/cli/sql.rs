@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 /// Page cache that a private server may have where it cannot do without: so little that reads are physical.
 pub(super) const PAGE_CACHE: Bytes = Bytes(32 * MIB);
 
-/// Drives I/O through a database's own SQL: one row a block, by the SLOB method
+/// Drive I/O through a database's own SQL, by the SLOB method: one row per block
 #[derive(Debug, Args)]
 pub(super) struct SqlArgs {
     #[command(subcommand)]
@@ -41,13 +41,13 @@ enum SqlVerb {
     Clean(CleanArgs),
 }
 
-/// Runs the sessions, and reports what the database did
+/// Run sessions on a database, and report what it did
 ///
-/// With --on a private server is made on the storage under test, loaded, used and removed.
+/// With --on, makes a private server on the storage under test, loads it, and removes it afterwards.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load kept --max-latency.")]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load met --max-latency.")]
 struct RunArgs {
-    /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
+    /// Databases: `postgres://user@host:port/database` or `mysql://…`; sessions are assigned to them in turn
     #[arg(value_name = "URL", conflicts_with = "on")]
     urls: Vec<OsString>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ struct RunArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
 pub(super) struct PrivateArgs {
-    /// Makes a private server in this directory, on the storage under test
+    /// Make a private server in this directory, on the storage under test [without a value: .]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub(super) on: Option<PathBuf>,
     #[command(flatten)]
@@ -77,16 +77,16 @@ pub(super) struct PrivateArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
 pub(super) struct ServerArgs {
-    /// Which server
+    /// Kind of server
     #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres)]
     server: ServerKind,
-    /// Directory of its programs [default: the newest that are installed]
+    /// Directory of the server's programs [default: the newest installed version]
     #[arg(long, value_name = "DIR")]
     server_bin: Option<PathBuf>,
-    /// A setting of the server by its name there, such as `io_method=io_uring`; may be repeated
+    /// Configuration setting of the server, such as `io_method=io_uring`; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
-    /// Its buffer cache: small, so that reads are physical
+    /// Size of the server's buffer cache; small, so that reads are physical
     #[arg(long, value_name = "SIZE", default_value = "32MiB")]
     buffer_cache: Bytes,
 }
@@ -96,7 +96,7 @@ pub(super) struct ServerArgs {
 enum ServerKind {
     /// `PostgreSQL`
     Postgres,
-    /// `MariaDB`, or `MySQL`
+    /// `MariaDB` or `MySQL`
     Mariadb,
 }
 
@@ -104,31 +104,31 @@ enum ServerKind {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct ShapeArgs {
-    /// Sessions of each table [default: 16 in all]
+    /// Sessions per table [default: 16 in total]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
-    /// A curve: one point for each of these numbers of sessions, such as 1..32
+    /// Measure a curve: one point for each number of sessions, such as 1..32
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
     sessions: Option<String>,
-    /// Open loop: offered load in operations per second; 10%..120% is of the maximum
+    /// Open loop: offered load in operations per second; 10%..120% is of the maximum, which is measured first
     #[arg(long, value_name = "RANGE", group = "loads")]
     rate: Option<String>,
-    /// Measured time of a point [default: 60s; with --sessions and --rate until it is precise, 10s at most]
+    /// Measured time of a point [default: 60s; with --sessions or --rate until precise, at most 10s]
     #[arg(long, value_name = "TIME", group = "stop")]
     run_time: Option<Nanos>,
-    /// Fixed work: number of operations of each session
+    /// Fixed work: number of operations per session
     #[arg(long, value_name = "N", group = "stop", value_parser = clap::value_parser!(u64).range(1..))]
     work_loop: Option<u64>,
-    /// Measures until throughput and median are known to --precision, --run-time at most
+    /// Measure until throughput and median are known to --precision, at most --run-time
     #[arg(long, conflicts_with = "work_loop")]
     until_steady: bool,
     /// Maximum warm-up; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "10s")]
     warm_up: Nanos,
-    /// Response time objective of each point, such as 20ms@p99
+    /// Maximum response time of a point, such as 20ms@p99
     #[arg(long, value_name = "LATENCY[@QUANTILE]")]
     max_latency: Option<Bound>,
-    /// Ends a point when half of its 95 % interval is below this share of the figure
+    /// Stop a point when the half-width of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     precision: Ratio,
 }
@@ -141,7 +141,7 @@ pub(super) struct ResultsArgs {
     password: PasswordArgs,
     #[command(flatten)]
     outcome: OutcomeArgs,
-    /// Resumes the run in this directory with its original options
+    /// Resume the run in this directory with its original options
     #[arg(long, value_name = "DIR", conflicts_with_all = ["urls", "on", "out", "seed"])]
     resume: Option<PathBuf>,
 }
@@ -157,41 +157,41 @@ impl ResultsArgs {
     }
 }
 
-/// Creates the tables, or resumes a load that was interrupted
+/// Create the tables, or resume an interrupted load
 #[derive(Debug, Args)]
 struct LoadArgs {
-    /// The databases: postgres://user@host:port/database or mysql://…
+    /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
-    /// Shows no progress
+    /// Hide progress
     #[arg(long)]
     no_progress: bool,
     #[command(flatten)]
     password: PasswordArgs,
     #[command(flatten)]
     tables: TablesArgs,
-    /// Reads the sizes from a slob.conf or pgio.conf; options override them
+    /// Read table sizes from a slob.conf or pgio.conf; options override them
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// The tablespace to make them in [default: the database's]
+    /// Tablespace for the tables [default: the database's]
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
 }
 
-/// Removes what load made, and nothing else
+/// Remove everything that `rigel sql load` created, and nothing else
 #[derive(Debug, Args)]
 struct DropArgs {
-    /// The databases
+    /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
     #[command(flatten)]
     password: PasswordArgs,
 }
 
-/// Ends and removes private servers whose Rigel was killed
+/// Stop and remove private servers that were left because Rigel was killed
 #[derive(Debug, Args)]
 struct CleanArgs {
-    /// The directory that they were made in
+    /// Directory in which they were made
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 }
@@ -227,7 +227,7 @@ fn load_tables(access: &Access, request: &LoadRequest, way: Way, stop: &AtomicBo
         let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
             LoadEvent::Rows { done, of } => progress.fill("loading", Bytes(done * block), Bytes(of * block)),
-            LoadEvent::Indexing => progress.say("making the indexes"),
+            LoadEvent::Indexing => progress.say("creating the indexes"),
             LoadEvent::Verifying => progress.say("checking rows, blocks and order"),
         }
     };
@@ -236,10 +236,10 @@ fn load_tables(access: &Access, request: &LoadRequest, way: Way, stop: &AtomicBo
     let loaded = loaded?;
     let before = match loaded.rows_before {
         0 => String::new(),
-        rows => format!(", {rows} of them from before"),
+        rows => format!(", {rows} of them by an earlier load"),
     };
     remark(&format!(
-        "loaded: {} rows{before} in {} blocks, one to a block; correlation of key and place {:.3}\n",
+        "loaded: {} rows{before} in {} blocks, one per block; correlation of key and position {:.3}\n",
         loaded.rows, loaded.blocks, loaded.correlation
     ));
     Ok(())
@@ -249,7 +249,7 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
     let access = database::access(&args.urls, &args.password)?;
     let removed = sql::remove(&access)?;
     if removed.is_empty() {
-        remark("nothing of ours is there\n");
+        remark("there are no tables of rigel sql load\n");
     }
     removed.iter().for_each(|name| result(&format!("removed {name}\n")));
     Ok(0)
@@ -258,7 +258,7 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
 fn clean(directory: &Path) -> Result<u8, Error> {
     let cleaned = server::clean(directory)?;
     if cleaned.removed.is_empty() && cleaned.kept.is_empty() {
-        remark("no private server is left here\n");
+        remark("there are no private servers left here\n");
     }
     cleaned.removed.iter().for_each(|what| result(&format!("{what}\n")));
     cleaned.kept.iter().for_each(|what| remark(&format!("{what}\n")));
@@ -282,8 +282,10 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => Error::usage(format!("'{}' is no database's URL", shown(&other.to_string_lossy())), NAME_ONE),
-        None => Error::usage("no database is named", NAME_ONE),
+        Some(other) => {
+            Error::usage(format!("'{}' is not the URL of a database", shown(&other.to_string_lossy())), NAME_ONE)
+        }
+        None => Error::usage("no database is given", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
     let tables = tables_of(&access)?;
@@ -299,7 +301,7 @@ impl RunArgs {
         let of_server = server.server_bin.is_some() || !server.server_set.is_empty();
         if self.private.on.is_none() && (of_server || server.server != ServerKind::Postgres) {
             return Err(Error::usage(
-                "--server, --server-bin and --server-set are for a private server, and none is made",
+                "--server, --server-bin and --server-set are for a private server, and --on is missing",
                 "add --on DIR, or leave them out",
             ));
         }
@@ -307,8 +309,8 @@ impl RunArgs {
         let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
         if self.results.resume.is_some() && (asked || shaped) {
             return Err(Error::usage(
-                "a resumed run has its sessions and its work from its beginning",
-                "give --resume without them, or begin another run",
+                "a resumed run has its original options",
+                "give --resume without options of load and work, or start another run",
             ));
         }
         if self.shape.rate.is_some() && self.work.has_pauses() {
@@ -329,14 +331,14 @@ pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), 
     match asked.iter().find(|(_, given, _)| *given) {
         Some((option, _, instead)) => Err(Error::usage(
             format!("{option} is for files and devices, and '{url}' is a database"),
-            format!("leave it out; in its place there is {instead}"),
+            format!("leave it out; a database has {instead} instead"),
         )),
         None => Ok(()),
     }
 }
 
 const NAME_ONE: &str =
-    "name one: rigel sql run postgres://user@host/database; or have one made: rigel sql run --on DIR";
+    "give one: rigel sql run postgres://user@host/database; or make a private server: rigel sql run --on DIR";
 
 /// The same on a server that is made for it and removed.
 fn measure_privately(args: &RunArgs, settings: &Settings, measuring: &MeasuringArgs) -> Result<u8, Error> {
@@ -406,7 +408,7 @@ fn tell_leftovers(directory: &Path) {
     // A directory that cannot be listed is refused for what it is elsewhere.
     for left in server::leftovers(directory).unwrap_or_default() {
         remark(&format!(
-            "a {} server of rigel {}, which is gone, has {} in {}; `rigel sql clean {}` removes it\n",
+            "a {} server of rigel {}, which no longer runs, takes {} in {}; `rigel sql clean {}` removes it\n",
             left.dbms,
             left.rigel,
             left.bytes,
@@ -423,7 +425,8 @@ fn limited(server: &mut Server) -> Vec<Finding> {
         Ok(limit) => vec![Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
+                "{version} reads through the page cache; its processes are limited to {limit} of memory in total, \
+                 cache included"
             ),
         )],
         Err(why) => vec![Finding::warning(
@@ -445,7 +448,7 @@ fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Er
     let needed = Bytes(needed + needed / 10 + log + 512 * MIB);
     if free < needed {
         return Err(Error::usage(
-            format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
+            format!("'{}' has {free} free, but the tables and the server need {needed}", directory.display()),
             "give a smaller --scale, or another directory",
         ));
     }
@@ -466,7 +469,7 @@ impl ServerArgs {
             text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
                 || {
                     Error::usage(
-                        format!("--server-set '{text}' is no setting"),
+                        format!("--server-set '{text}' is not a setting"),
                         "write NAME=VALUE, such as io_method=sync",
                     )
                 },
@@ -482,7 +485,7 @@ fn report_on(mut job: measuring::Job, args: &MeasuringArgs) -> Result<u8, Error>
     let directory = job.results.directory();
     let found = report::result(&run);
     let RunResult::Curve(curve) = &found else {
-        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it with the verb that started it"));
     };
     page::show(&run, &found, directory, args.outcome.json, "`rigel report` and `compare`");
     measuring::refuse_incomplete(&run, stopped, directory)?;
@@ -494,8 +497,8 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     sql::find(access)?.ok_or_else(|| {
         let address = &access.servers[0];
         Error::usage(
-            format!("'{address}' has no tables of ours, or not all of them"),
-            format!("make them: rigel sql load {address}"),
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!("create them: rigel sql load {address}"),
         )
     })
 }
