@@ -360,8 +360,8 @@ fn run_threads<'scope, 'a: 'scope>(
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 room.stage.stop(room.clock.now());
-                let what = format!("the system gives {number} threads, and {} are needed: {error}", hands.len());
-                refused = Some(Err(Error::failed(what, "ask for fewer outstanding I/Os, or take --engine uring")));
+                let what = format!("only {number} threads could be started, and {} are needed: {error}", hands.len());
+                refused = Some(Err(Error::failed(what, "request fewer outstanding I/Os, or use --engine uring")));
                 break;
             }
         }

@@ -69,7 +69,7 @@ impl Place {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(format!("{} is not a directory", directory.display()), "name a directory"));
+            return Err(Error::usage(format!("{} is not a directory", directory.display()), "give a directory"));
         }
         let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
         let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
@@ -252,7 +252,7 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                 if !process::kill_all_in(&folder) {
                     return Err(Error::failed(
                         format!("{}: processes {:?} of its server cannot be ended", folder.display(), left.running),
-                        "end them, as root if need be, and clean again",
+                        "stop them, as root if necessary, and clean again",
                     ));
                 }
                 if let Some(group) = marker.group {
@@ -292,7 +292,7 @@ fn look(parent: &OwnedFd, name: &str, folder: &Path) -> Look {
         .and_then(|inside| open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file))));
     let (inside, file) = match opened {
         Ok(opened) => opened,
-        Err(Errno::ACCESS) => return Look::Kept("it may not be looked at: clean as its owner or root".into()),
+        Err(Errno::ACCESS) => return Look::Kept("it cannot be read: clean as its owner or root".into()),
         Err(_) => return Look::NotOurs,
     };
     let Ok(facts) = file.metadata() else { return Look::NotOurs };
@@ -305,7 +305,7 @@ fn look(parent: &OwnedFd, name: &str, folder: &Path) -> Look {
     // Rigel makes the marker as its own user. If another user made this marker, they may want us to remove something
     // else.
     if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
-        return Look::Kept(format!("its marker was made by the user of number {}: clean as that user", facts.uid()));
+        return Look::Kept(format!("its marker belongs to user {}: clean as that user", facts.uid()));
     }
     let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
@@ -362,7 +362,7 @@ impl Marker {
 
 /// Opens the directory, and lists its entries with a matching name, each with its full path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
-    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "name a directory");
+    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "give a directory");
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;
@@ -450,8 +450,8 @@ fn unique_name(folder: &Path) -> String {
 
 fn refused(directory: &Path, error: &io::Error) -> Error {
     Error::usage(
-        format!("no private server can be made in {}: {error}", directory.display()),
-        "name a directory that exists and that you may write to, on the storage to be measured",
+        format!("cannot make a private server in {}: {error}", directory.display()),
+        "give an existing directory that you may write to, on the storage to be measured",
     )
 }
 
@@ -459,13 +459,13 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
         return Err(Error::usage(
             format!("the name of the directory {} is not UTF-8", directory.display()),
-            "name one whose whole path is",
+            "give one whose whole path is UTF-8",
         ));
     };
     if text.len() > SOCKET_MOST {
         return Err(Error::usage(
-            format!("the socket {text} would have a path of {} bytes, and {SOCKET_MOST} is the most", text.len()),
-            "name a directory with a shorter path on the same storage",
+            format!("the path of the socket {text} has {} bytes; the maximum is {SOCKET_MOST}", text.len()),
+            "give a directory with a shorter path on the same storage",
         ));
     }
     Ok(())
@@ -481,7 +481,7 @@ pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     let found = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
     found.map(Some).ok_or_else(|| {
         Error::failed(
-            format!("a database server refuses to run as root, and there is neither a user {own} nor nobody"),
+            format!("a database server refuses to run as root, and neither user {own} nor user nobody exists"),
             "run rigel as another user, who may write to the directory",
         )
     })
@@ -503,12 +503,12 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
         if closed {
             return Err(Error::usage(
                 format!(
-                    "the server would run as the user {}, whom the folder {} does not let through to {}",
+                    "the server would run as user {}, who cannot pass the directory {} to reach {}",
                     account.name,
                     folder.display(),
                     path.display()
                 ),
-                format!("name a directory that {} can reach, or `chmod o+x {}`", account.name, folder.display()),
+                format!("give a directory that {} can reach, or run `chmod o+x {}`", account.name, folder.display()),
             ));
         }
     }
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_rigel_left_is_removed_and_nothing_else() {
+    fn only_leftovers_of_a_dead_rigel_are_removed() {
         let place = Folder::new("clean");
         let alive = furnished(&place, 1);
         let mut dead = furnished(&place, 2);
@@ -635,12 +635,12 @@ mod tests {
         let place = Folder::new("foreign");
         std::os::unix::fs::chown(&place.0, Some(65534), Some(65534)).unwrap();
         let error = Place::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
-        assert!(error.exit_status() == 2 && error.to_string().contains("no private server"), "{error}");
+        assert!(error.exit_status() == 2 && error.to_string().contains("cannot make a private server"), "{error}");
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_marker_of_a_stranger_or_of_a_strange_kind_is_no_marker() {
+    fn markers_of_other_users_or_file_types_are_ignored() {
         let place = Folder::new("strange");
         let text = format!("{FORMAT}\nrigel 4194305\ndbms postgres\n");
         let folder = |number: u32| {
@@ -666,7 +666,7 @@ mod tests {
         let cleaned = clean(&place.0).unwrap();
         assert!(cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-1"), "{cleaned:?}");
         assert_eq!(cleaned.kept.len(), usize::from(root), "{cleaned:?}");
-        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker was made by"), "{cleaned:?}");
+        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker belongs to user"), "{cleaned:?}");
     }
 
     #[test]
@@ -690,7 +690,7 @@ mod tests {
         mode(0o770);
         let error = check_reachable(&inner, &stranger).unwrap_err().to_string();
         assert!(
-            error.contains("the user stranger") && error.contains(&format!("chmod o+x {}`", place.0.display())),
+            error.contains("user stranger") && error.contains(&format!("chmod o+x {}`", place.0.display())),
             "{error}"
         );
         let facts = std::fs::metadata(&place.0).unwrap();

@@ -137,7 +137,7 @@ impl Target<'_> {
             let point = mount.point.display();
             return Err(self.refusal(
                 format!("{} mounted on {point} ({})", relative.is("is"), mount.filesystem),
-                format!("name another device, or a directory below {point}, where Rigel makes a file of its own"),
+                format!("give another device, or a directory below {point}, where Rigel makes a scratch file"),
             ));
         }
         Ok(())
@@ -148,7 +148,7 @@ impl Target<'_> {
         for swap in swaps.map_err(|why| blind(self.opened.path(), why))? {
             let identity = Identity::at(&swap);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
-                let hint = format!("name another target; `swapoff {}` ends its use", quoted(&swap));
+                let hint = format!("give another target, or stop its use as swap: `swapoff {}`", quoted(&swap));
                 return Err(self.refusal(format!("{} in use as swap", relative.is("is")), hint));
             }
         }
@@ -162,16 +162,16 @@ impl Target<'_> {
         let name = &upper.name;
         Err(match upper.relation {
             Relation::Holder if name.starts_with("loop") => self.refusal(
-                format!("is what the loop device /dev/{name} stands on"),
-                format!("name /dev/{name} itself, or detach it: losetup --detach /dev/{name}"),
+                format!("is the backing file of the loop device /dev/{name}"),
+                format!("give /dev/{name} itself, or detach it: losetup --detach /dev/{name}"),
             ),
             Relation::Holder => self.refusal(
                 format!("is part of {}", upper.description),
-                format!("name /dev/{name} itself if that may be written, or another device"),
+                format!("give /dev/{name} itself if it may be overwritten, or another device"),
             ),
             _ => self.refusal(
-                format!("shares its bytes with {lower}, which is part of {}", upper.description),
-                "name another device",
+                format!("shares storage with {lower}, which is part of {}", upper.description),
+                "give another device",
             ),
         })
     }
@@ -181,7 +181,7 @@ impl Target<'_> {
             let identity = Identity::at(&path);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
                 let found = relative.is(&format!("is served to other machines by {what}"));
-                return Err(self.refusal(found, "end that, or name another target"));
+                return Err(self.refusal(found, "stop that, or give another target"));
             }
         }
         Ok(())
@@ -192,24 +192,24 @@ impl Target<'_> {
         if let Some(found) = contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))? {
             let hint = match self.opened.kind() {
                 FileKind::File => {
-                    format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}")
+                    format!("give another file; if its content is not needed, remove it yourself: rm {quoted}")
                 }
                 FileKind::Device => format!(
-                    "name another device; if nothing on this one is wanted, clear it yourself: \
-                     wipefs --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
+                    "give another device; if its content is not needed, clear it yourself: wipefs --all {quoted} \
+                     (or, for a database's data: blkdiscard --force {quoted})"
                 ),
             };
-            return Err(self.refusal(format!("carries {found}"), hint));
+            return Err(self.refusal(format!("contains {found}"), hint));
         }
         let Identity::Device(number) = self.opened.identity() else { return Ok(()) };
         let known =
             contents::known_to_udev(Path::new("/run/udev/data"), device_number(number), self.family.is_of_partition());
         known.map_or(Ok(()), |known| {
             let hint = format!(
-                "name another device; if nothing on this one is wanted, clear it yourself and have udev look again: \
-                 wipefs --all {quoted} && udevadm trigger --settle {quoted}"
+                "give another device; if its content is not needed, clear it yourself and make udev probe it \
+                 again: wipefs --all {quoted} && udevadm trigger --settle {quoted}"
             );
-            Err(self.refusal(format!("carries what udev knows as {known}"), hint))
+            Err(self.refusal(format!("contains {known}, according to udev"), hint))
         })
     }
 
@@ -230,17 +230,17 @@ impl Target<'_> {
                 // Nobody can find a deleted file any more.
                 _ if path.to_string_lossy().ends_with(" (deleted)") => continue,
                 _ => {
-                    let why = format!("the file that it stands on is not to be found as '{shown}'");
+                    let why = format!("its backing file '{shown}' cannot be found");
                     return Err(blind(self.opened.path(), &why));
                 }
             };
             let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
             // A partition does not contain the partition table.
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
-                return Err(self.refusal(format!("stands on '{shown}', which carries {found}"), "name another device"));
+                return Err(self.refusal(format!("is backed by '{shown}', which contains {found}"), "give another device"));
             }
             if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
-                return Err(self.refusal(format!("stands on '{shown}', which {found}"), hint));
+                return Err(self.refusal(format!("is backed by '{shown}', which {found}"), hint));
             }
         }
         Ok(())
@@ -254,8 +254,11 @@ impl Target<'_> {
         };
         let size = self.opened.bytes().unwrap_or_default();
         self.refusal(
-            format!("is a {what} of {} that Rigel did not make, and writing destroys what it holds", Bytes(size)),
-            format!("if nothing in it is wanted, say so by naming it again: --destroy {}", quoted(self.opened.path())),
+            format!("is a {what} of {} that Rigel did not make, and writing destroys its content", Bytes(size)),
+            format!(
+                "if its content is not needed, confirm by repeating its path: --destroy {}",
+                quoted(self.opened.path())
+            ),
         )
     }
 }
@@ -264,15 +267,15 @@ impl Target<'_> {
 fn blind(path: &Path, why: &str) -> Error {
     Error::usage(
         format!("refused to write to '{}': {why}", path.display()),
-        "Rigel writes only where it can see that nobody is harmed: have /proc and /sys mounted, run as root for devices, \
-         or measure without writes",
+        "Rigel writes only where it can verify that the target is not in use: mount /proc and /sys, run as root \
+         for devices, or measure without writes",
     )
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::failed(
-        format!("refused to write to '{}': what it holds cannot be read: {error}", path.display()),
-        "Rigel writes only where it has seen that nothing is lost; name another target",
+        format!("refused to write to '{}': its content cannot be read: {error}", path.display()),
+        "Rigel writes only where it can verify that no data is lost; give another target",
     )
 }
 
@@ -280,8 +283,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 fn checked_mounts() -> Result<Vec<Mount>, String> {
     match mounts() {
         Ok(mounts) if !mounts.is_empty() => Ok(mounts),
-        Ok(_) => Err("what is mounted cannot be seen: /proc/self/mountinfo is empty".into()),
-        Err(error) => Err(format!("what is mounted cannot be seen: /proc/self/mountinfo: {error}")),
+        Ok(_) => Err("mounts cannot be listed: /proc/self/mountinfo is empty".into()),
+        Err(error) => Err(format!("mounts cannot be listed: /proc/self/mountinfo: {error}")),
     }
 }
 
@@ -289,7 +292,7 @@ fn checked_mounts() -> Result<Vec<Mount>, String> {
 fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     let mut lines = text.split(|byte| *byte == b'\n');
     if !lines.next().is_some_and(|heading| heading.starts_with(b"Filename")) {
-        return Err("what is in use as swap cannot be seen: /proc/swaps cannot be read");
+        return Err("swap devices cannot be listed: /proc/swaps cannot be read");
     }
     let first =
         |line: &[u8]| line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()).map(unescape);

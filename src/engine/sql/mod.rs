@@ -25,13 +25,14 @@ use std::sync::atomic::AtomicBool;
 /// Schema (or table prefix) of all our objects in a database.
 pub const SCHEMA: &str = "rigel";
 
-const PASSWORD_CURE: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
+const PASSWORD_CURE: &str =
+    "set PGPASSWORD or MYSQL_PWD, use ~/.pgpass or --password-file, or run in a terminal to be asked";
 
 /// Problem and hint if a password would be sent to a server without TLS.
 fn no_tls() -> (String, String) {
     (
-        "offers no TLS, and the password would be sent for all on the way to read".into(),
-        "switch on TLS on the server; or add sslmode=disable to the URL if nobody else is on that network".into(),
+        "offers no TLS, and the password would be readable on the network".into(),
+        "enable TLS on the server; or add sslmode=disable to the URL if the network is private".into(),
     )
 }
 
@@ -136,10 +137,7 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
-        Dbms::Mysql => Err(Error::usage(
-            "MySQL's blocks are in no files of a table alone that we know",
-            "name a PostgreSQL server",
-        )),
+        Dbms::Mysql => Err(Error::usage("the files of a MySQL table cannot be located", "give a PostgreSQL server")),
     }
 }
 
@@ -223,12 +221,12 @@ fn refuse_other_tables(address: &Address, found: Option<Tables>, wanted: Tables)
     match found {
         Some(found) if found == wanted => Ok(()),
         Some(found) => Err(Error::usage(
-            format!("'{address}' has {}, and {} are wanted", in_words(found), in_words(wanted)),
-            "give the size that is there, or make the tables anew: rigel sql drop, then rigel sql load",
+            format!("'{address}' has {}, but {} are expected", in_words(found), in_words(wanted)),
+            "give the existing size, or create the tables again: rigel sql drop, then rigel sql load",
         )),
         None => Err(Error::usage(
-            format!("'{address}' has no tables of ours, or not all of them"),
-            format!("make them: rigel sql load {address}"),
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!("create them: rigel sql load {address}"),
         )),
     }
 }
@@ -252,8 +250,8 @@ fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> {
     (tables.0 < cache.0 * 2).then(|| {
         Finding::warning(
             FindingName::BufferCache,
-            format!("the tables are {tables} and the {name} is {cache}: most reads are answered from it"),
-            "load larger tables (--scale), or measure logical reads on purpose",
+            format!("the tables have {tables} and the {name} {cache}: it serves most of the reads"),
+            "load larger tables (--scale), unless you want to measure logical reads",
         )
     })
 }

@@ -142,23 +142,23 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
     let said = in_words(error);
     let (what, hint) = match code(error) {
         Some(1045 | 1698) if access.password.is_some() => {
-            ("does not accept the password".to_string(), "see that user and password are right".to_string())
+            ("does not accept the password".to_string(), "check user and password".to_string())
         }
-        Some(1045 | 1698) => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some(1045 | 1698) => (format!("refuses the connection: {said}"), super::PASSWORD_CURE.into()),
         Some(1044) => (
-            format!("does not let us into the database: {said}"),
-            "give this user rights on it, or name another user or database".into(),
+            format!("refuses access to the database: {said}"),
+            "grant this user access to it, or use another user or database".into(),
         ),
         Some(NO_SUCH_DATABASE) => {
-            ("has no such database".into(), "name one that is there, or make it by rigel sql load".into())
+            ("has no such database".into(), "give an existing one, or create it with rigel sql load".into())
         }
         Some(1040 | 1203 | 1226) => {
-            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
         }
         None if access.password.is_some() && is_without_tls(error) => super::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
-            "see that the server runs there, and that host, port, socket and sslmode are right".into(),
+            "check that the server is running, and check host, port, socket and sslmode".into(),
         ),
     };
     Error::failed(format!("'{address}' {what}"), hint)
@@ -189,15 +189,13 @@ pub(super) fn in_words(error: &mysql::Error) -> String {
 pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
     let hint = match code(error) {
         Some(1044 | 1142 | 1227 | 1370) => {
-            "give this user ALL on the database of the URL, or name another user or database"
+            "grant this user ALL on the database of the URL, or use another user or database"
         }
         // The table, or a file of the server, is full.
-        Some(3 | 1021 | 1026 | 1114) => {
-            "free some space on the server; the same command then goes on where this one ended"
-        }
+        Some(3 | 1021 | 1026 | 1114) => "free some space on the server; the same command then resumes",
         Some(1969 | 3024) => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
-        Some(1290) => "the server is read-only: name one that may be written",
-        None => "see the server's log: it ended the connection",
+        Some(1290) => "the server is read-only: give one that accepts writes",
+        None => "the server closed the connection: see its log",
         Some(_) => "see the server's log",
     };
     Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
@@ -234,12 +232,12 @@ impl Version {
 /// Product and version of the server.
 pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<Version, Error> {
     let text: Option<String> =
-        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "tell its version", &error))?;
+        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "report its version", &error))?;
     let version = Version::parse(&text.unwrap_or_default());
     if version.is_old() {
         return Err(Error::usage(
             format!("'{address}' is {}", version.name),
-            "its statistics lack what is asked of them: measure MariaDB 10.2, MySQL 5.7 or newer",
+            "its statistics are not sufficient: use MariaDB 10.2, MySQL 5.7 or newer",
         ));
     }
     Ok(version)
@@ -270,11 +268,8 @@ impl Mysql {
     ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
         if work.way == ReadWay::File {
             return Err(Error::usage(
-                format!(
-                    "'{}' cannot read a block as a piece of a file: MySQL has no statement for it",
-                    access.servers[0]
-                ),
-                "read through the buffer pool, or measure PostgreSQL",
+                format!("'{}' cannot read a block from a file: MySQL has no statement for it", access.servers[0]),
+                "read through the buffer pool, or use PostgreSQL",
             ));
         }
         let mut monitors = Vec::new();
@@ -292,8 +287,11 @@ impl Mysql {
             monitors.push(Monitor::new(connection, address)?);
         }
         facts.local = monitors.iter().all(|monitor| monitor.process().is_some());
-        let about =
-            format!("mysql: {}, {} rows a statement by index range, prepared", facts.version, work.blocks(Kind::Read));
+        let about = format!(
+            "mysql: {}, {} rows per statement by index range, prepared",
+            facts.version,
+            work.blocks(Kind::Read)
+        );
         let (clock, opened) = (Clock::real(), AtomicUsize::new(0));
         Ok((Self { access, work, clock, opened, monitors, about, timeout }, facts, findings))
     }
@@ -335,7 +333,7 @@ impl Engine for Mysql {
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         if let Some(timeout) = &self.timeout {
-            client.query_drop(timeout).map_err(|error| failed(address, "take its settings", &error))?;
+            client.query_drop(timeout).map_err(|error| failed(address, "apply its settings", &error))?;
         }
         self.monitors[turn].watch(client.connection_id());
         let mut connection = Connection::new(client, self, number);
@@ -515,7 +513,7 @@ const TOLD: [&str; 22] = [
 fn describe(connection: &mut Conn, address: &Address, version: &Version, work: &SqlWork) -> Result<ServerFacts, Error> {
     let text = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", TOLD.join("', '"));
     let rows: Vec<(String, String)> =
-        connection.query(text).map_err(|error| failed(address, "tell its settings", &error))?;
+        connection.query(text).map_err(|error| failed(address, "report its settings", &error))?;
     let mut settings: BTreeMap<String, String> = rows.into_iter().collect();
     // The name that other databases use.
     if let Some(directory) = settings.remove("datadir") {
@@ -560,7 +558,7 @@ fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {
     }
     Err(Error::failed(
         format!("'{address}' does not read by index, one page after the other: {}", plan.join(" | ")),
-        "see that the index of the tables is there: load them anew",
+        "check that the tables have their index, or load them again",
     ))
 }
 
@@ -585,22 +583,22 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if matters && setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its writes are not as safe as others' are", setting(name)),
-                format!("set {name} = {wanted} before comparing updates with another server's"),
+                format!("{name} is {} on the server: its writes are less safe than by default", setting(name)),
+                format!("set {name} = {wanted} before comparing updates with those of another server"),
             ));
         }
     }
     if !facts.plan.is_empty() && !facts.plan.iter().any(|line| line.contains("Using index condition")) {
         findings.push(Finding::warning(
             FindingName::IndexCondition,
-            format!("the server does not judge the key on the index alone: {}", facts.plan.join(" | ")),
-            "count one more page for every read: the row after its last one is read too",
+            format!("the server does not evaluate the key on the index alone: {}", facts.plan.join(" | ")),
+            "expect one more page per read: the row after the last one is read too",
         ));
     }
     if setting("innodb_random_read_ahead") == "ON" {
         findings.push(Finding::warning(
             FindingName::RandomReadAhead,
-            "innodb_random_read_ahead is ON on the server: it reads pages that nobody asked for",
+            "innodb_random_read_ahead is ON on the server: it reads pages that were not requested",
             "set innodb_random_read_ahead = OFF",
         ));
     }
@@ -634,7 +632,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_told_apart() {
+    fn versions_are_distinguished() {
         let maria = Version::parse("10.11.19-MariaDB-0+deb12u1");
         assert_eq!((maria.is_mariadb, maria.numbers, maria.name.as_str()), (true, (10, 11), "MariaDB 10.11.19"));
         assert_eq!(Version::parse("5.5.5-10.6.2-MariaDB-log").numbers, (10, 6));
@@ -645,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_its_own_word_for_a_limit_of_time() {
+    fn each_server_has_its_own_statement_timeout_setting() {
         let time = Nanos(1_500_000_000);
         let maria = timeout_statement(&Version::parse("10.11.19-MariaDB"), time);
         assert_eq!(maria, "SET SESSION max_statement_time = 1.5");
@@ -670,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_statement_is_told_from_a_lost_session() {
+    fn a_failed_statement_is_distinguished_from_a_lost_session() {
         let said = |code, state: &str| {
             mysql::Error::MySqlError(mysql::MySqlError { state: state.into(), message: "no".into(), code })
         };
@@ -690,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_doubtful_is_named() {
+    fn doubtful_settings_raise_warnings() {
         let good = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON"), ("sync_binlog", "0")];
         assert_eq!(warnings(&facts(&good)), []);
         let bad = [
@@ -709,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_reads_are_told_by_either_setting() {
+    fn direct_reads_are_detected_by_either_setting() {
         for (settings, direct) in [
             (&[("innodb_flush_method", "O_DIRECT_NO_FSYNC")][..], true),
             (&[("innodb_flush_method", "fsync")], false),

@@ -76,25 +76,23 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let (what, hint) = match code {
         Some("28P01") if with_password => (
             format!("does not accept the password of {}", address.user),
-            "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
-                 in ~/.pgpass"
+            "check the user, and the password: in the file of --password-file, in PGPASSWORD, or in ~/.pgpass"
                 .to_string(),
         ),
-        Some("28P01") => (format!("does not let us in: {said}"), super::PASSWORD_CURE.into()),
+        Some("28P01") => (format!("refuses the connection: {said}"), super::PASSWORD_CURE.into()),
         // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
-        Some("28000") => (
-            format!("does not let us in: {said}"),
-            "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
-        ),
+        Some("28000") => {
+            (format!("refuses the connection: {said}"), "check user and sslmode, and pg_hba.conf on the server".into())
+        }
         None if with_password && said.contains("does not support TLS") => super::no_tls(),
-        None if said.contains("password missing") => ("wants a password".into(), super::PASSWORD_CURE.into()),
-        Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
+        None if said.contains("password missing") => ("requires a password".into(), super::PASSWORD_CURE.into()),
+        Some("3D000") => ("has no such database".into(), "give an existing one, or create it".into()),
         Some("53300") => {
-            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
         }
         _ => (
             format!("cannot be reached: {said}"),
-            "see that the server runs there, and that host, port and sslmode are right".into(),
+            "check that the server is running, and check host, port and sslmode".into(),
         ),
     };
     Error::failed(format!("'{address}' {what}"), hint)
@@ -119,10 +117,10 @@ pub(super) fn in_words(error: &postgres::Error) -> String {
 pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
     let code = error.code().map_or("", postgres::error::SqlState::code);
     let hint = match code {
-        "42501" => "give this user the right to create a schema in the database, or name another user",
-        "53100" => "free some space on the server; the same command then goes on where this one ended",
+        "42501" => "grant this user CREATE on the database, or use another user",
+        "53100" => "free some space on the server; the same command then resumes",
         "57014" => "raise statement_timeout for this user, or set it to 0",
-        _ if error.is_closed() => "see the server's log: it ended the connection",
+        _ if error.is_closed() => "the server closed the connection: see its log",
         _ => "see the server's log",
     };
     Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
@@ -162,7 +160,7 @@ impl Postgres {
             let mut client = connect(&access, address)?;
             let known = super::postgres_load::find(&mut client, address)?;
             super::refuse_other_tables(address, known, work.tables)?;
-            client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+            client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
                 findings = warnings(&facts);
@@ -176,7 +174,7 @@ impl Postgres {
             Vec::new()
         };
         let about = format!(
-            "postgres: {}, {} rows a statement by index scan, prepared",
+            "postgres: {}, {} rows per statement by index scan, prepared",
             facts.version,
             work.blocks(Kind::Read)
         );
@@ -215,10 +213,10 @@ impl Engine for Postgres {
         let turn = super::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
-        client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+        client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
         if let Some(timeout) = self.statement_timeout {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
-            client.batch_execute(&text).map_err(|error| failed(address, "take its settings", &error))?;
+            client.batch_execute(&text).map_err(|error| failed(address, "apply its settings", &error))?;
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch_execute("SET track_io_timing = on");
@@ -376,7 +374,7 @@ fn update_statement(table: usize, redo: Redo) -> String {
 
 /// Facts about the server, including its plan for the read.
 fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
-    let asked = |error: &postgres::Error| failed(address, "tell its settings", error);
+    let asked = |error: &postgres::Error| failed(address, "report its settings", error);
     let number: i32 = client
         .query_one("SELECT current_setting('server_version_num')::int", &[])
         .map_err(|error| asked(&error))?
@@ -384,7 +382,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     if number < VERSION_MIN {
         return Err(Error::usage(
             format!("'{address}' is PostgreSQL {}", number / 10_000),
-            "its statistics lack what is asked of them: measure PostgreSQL 14 or newer",
+            "its statistics are not sufficient: use PostgreSQL 14 or newer",
         ));
     }
     let rows = client
@@ -411,7 +409,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     if !plan.iter().any(|line| line.contains("Index Scan using")) {
         return Err(Error::failed(
             format!("'{address}' does not read by index, one block after the other: {}", plan.join(" | ")),
-            "see that the index of the tables is there: load them anew",
+            "check that the tables have their index, or load them again",
         ));
     }
     Ok(ServerFacts {
@@ -433,8 +431,8 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
-                format!("set {name} = {wanted} before comparing commits with another server's"),
+                format!("{name} is {} on the server: its commits are not durable", setting(name)),
+                format!("set {name} = {wanted} before comparing commits with those of another server"),
             ));
         }
     }
@@ -444,7 +442,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
 /// The files of the tables for reads by key, in block order, after a checkpoint.
 pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
-    let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
+    let told = |error: &postgres::Error| failed(address, "report the files of its tables", error);
     let mut client = connect(access, address)?;
     client.batch_execute("CHECKPOINT").map_err(|error| failed(address, "write its cache", &error))?;
     let mut files = Vec::new();
@@ -461,8 +459,8 @@ pub(super) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Err
     }
     match files.iter().find(|file: &&PathBuf| !file.is_file()) {
         Some(file) => Err(Error::failed(
-            format!("'{address}' has its table in '{}', and no such file can be seen here", file.display()),
-            "name a server on this machine whose files this user may read",
+            format!("'{address}' has its table in '{}', which is not visible here", file.display()),
+            "give a server on this machine whose files this user may read",
         )),
         None => Ok(files),
     }
@@ -480,7 +478,7 @@ fn table_files(monitor: &Monitor, address: &Address, tables: Tables) -> Result<V
         .map(|table| {
             let name = format!("{SCHEMA}.{}", blocks_table(table));
             let row = seat.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
-            row.map(|row| row.get(0)).map_err(|error| failed(address, "tell its tables' files", &error))
+            row.map(|row| row.get(0)).map_err(|error| failed(address, "report the files of its tables", &error))
         })
         .collect()
 }
@@ -505,7 +503,7 @@ struct Seat {
 
 impl Monitor {
     fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
-        let asked = |error: &postgres::Error| failed(address, "tell its statistics", error);
+        let asked = |error: &postgres::Error| failed(address, "report its statistics", error);
         let row = client
             .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
             .map_err(|error| asked(&error))?;
