@@ -112,7 +112,7 @@ fn a_url_where_a_file_belongs_is_called_one() {
     ];
     for (verb, url, shown) in urls {
         let words = said(&run(&place, verb, url));
-        assert!(words.contains(&format!("{shown} is a URL, and no file or device")), "{words}");
+        assert!(words.contains(&format!("{shown} is a URL, not a file or device")), "{words}");
     }
 }
 

@@ -77,7 +77,7 @@ fn every_layer_reads_its_blocks_on_postgresql_18() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_anything_is_made() {
+fn invalid_requests_are_refused_before_anything_is_made() {
     let place = Place::new("layers-refused");
     let refusals = [
         ("layers . --server mariadb", "no function that reads one block of a file"),

@@ -41,7 +41,7 @@ fn made_and_removed(name: &str, bin: &Path, version: &str) {
     let text = String::from_utf8(report.stdout).unwrap();
     assert!(text.contains("blocks visited                  64.00"), "{text}");
     let refused = ends(&place, "sql run --resume run", 2);
-    assert!(refused.contains("the server of this run was its own"), "{refused}");
+    assert!(refused.contains("the run used a private server"), "{refused}");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn under_way(place: &Place, bin: &Path, more: &str) -> (Child, u32) {
 }
 
 #[test]
-fn ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server() {
-    test("ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server", || {
+fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
+    test("ctrl_c_while_measuring_keeps_the_results_and_removes_the_server", || {
         let (bin, name) = (postgres_18()?, "sql-interrupted");
         let (place, server, output, run) = in_time("anything was measured", |factor| {
             let place = Place::new(&format!("{name}-{factor}"));
@@ -106,7 +106,7 @@ fn ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server() {
         });
         let said = super::said(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("the run ended before it was through") && said.contains("begin another run"), "{said}");
+        assert!(said.contains("the run ended before it was complete") && said.contains("start another run"), "{said}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         assert!(is_gone(server), "{server} is still there");
         assert_eq!(run.points.iter().map(|point| &point.end).collect::<Vec<_>>(), [&End::Stopped]);
@@ -149,7 +149,7 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
         assert!(output.status.success() && printed.contains("a postgres server of rigel"), "{output:?}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         wait_until("the server is gone", || is_gone(server));
-        assert!(ends(&place, "sql clean storage", 0).contains("no private server is left here"));
+        assert!(ends(&place, "sql clean storage", 0).contains("there are no private servers left here"));
         Ok(())
     });
 }

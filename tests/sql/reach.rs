@@ -11,8 +11,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 #[test]
-fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
-    test("a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short", || {
+fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
+    test("a_curve_of_sessions_has_intervals_and_can_be_resumed", || {
         let place = Place::in_memory("sql-curve");
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
@@ -122,8 +122,8 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
 }
 
 #[test]
-fn connections_are_protected_as_was_asked() {
-    test("connections_are_protected_as_was_asked", || {
+fn connections_are_protected_as_requested() {
+    test("connections_are_protected_as_requested", || {
         let place = Place::in_memory("sql-tls");
         // An address of this machine on which nobody else listens.
         let number = std::process::id();
