@@ -65,13 +65,13 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
         let report = rigel(&place, "report run").output().unwrap();
         assert!(report.status.success());
         assert!(String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"), "{report:?}");
-        assert!(String::from_utf8_lossy(&report.stderr).contains("last line was cut off"), "{report:?}");
+        assert!(String::from_utf8_lossy(&report.stderr).contains("last line is incomplete"), "{report:?}");
         assert_eq!(std::fs::read(&path).unwrap(), whole[..cut], "a report changed the journal");
 
         let resumed = rigel(&place, "orion --resume run").output().unwrap();
         let said = String::from_utf8_lossy(&resumed.stderr);
         assert!(resumed.status.success(), "{said}");
-        assert!(said.contains("last line was cut off") && said.contains("1 of 2 data points to run"), "{said}");
+        assert!(said.contains("last line is incomplete") && said.contains("1 of 2 data points to run"), "{said}");
         let now = std::fs::read(&path).unwrap();
         assert_eq!(now[..last], whole[..last], "earlier lines were touched");
         let run = journal::read(&path).unwrap();

@@ -447,7 +447,7 @@ fn a_clock_that_was_set_back_is_noted_and_makes_no_negative_times() {
     }
     let unordered = predictability(&rounds, &PredictabilityTerms::default());
     let note = order(&mut rounds).unwrap();
-    assert_eq!(note.what.split(" began").next(), Some("round 31"));
+    assert_eq!(note.what.split(" has").next(), Some("round 31"));
     assert!(note.what.contains("2700 s before"), "{}", note.what);
     assert!(rounds.is_sorted_by_key(|round| round.begin) && order(&mut rounds).is_none());
     assert_eq!(unordered, predictability(&rounds, &PredictabilityTerms::default()));
