@@ -39,6 +39,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Measures what a storage platform will do for a database, and proves its answers.
+///
 /// Every run leaves a journal in its directory, and every report is computed from it.
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]

@@ -85,7 +85,7 @@ pub struct OrionArgs {
         default_value_t = 0
     )]
     pub write: u32,
-    /// Amount to read at random before each data point, as a warm-up; 0 = no warm-up
+    /// Amount to read at random before each data point; 0 = no warm-up [default: warm up with the point's own load]
     #[arg(long = "cache_size", value_name = "MB", help_heading = ORIONS, value_parser = at_least(0))]
     pub cache_size: Option<u32>,
     /// Measured time of each data point
