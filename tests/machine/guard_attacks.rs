@@ -170,7 +170,7 @@ fn a_second_loop_device_on_a_mounted_image_is_refused() {
         need("mkfs.ext4", &["-q", text(&first.0)])?;
         // Behind every superblock: this area alone shows nothing of the filesystem.
         let second = loop_from(&image, 20 * MIB)?;
-        refused(&second.0, "stands on '");
+        refused(&second.0, "is backed by '");
         let mounted = Mounted::new(&first.0, &place)?;
         refused(&second.0, &format!("shares storage with {}, which is mounted on", name(&first)));
         drop(mounted);

@@ -210,7 +210,7 @@ fn a_soak_that_is_not_whole_passes_no_step_of_a_build() {
     std::fs::write(place.0.join("cut/journal.jsonl"), &bytes[..bytes.len() * 3 / 4]).unwrap();
     let said = ends(&place, "compare whole cut --fail-if-slower 5%", 1);
     assert!(String::from_utf8_lossy(&said.stdout).contains("cut is not whole: it ended early"), "{said:?}");
-    assert!(String::from_utf8_lossy(&said.stderr).contains("cut is not whole"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cut is incomplete"), "{said:?}");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_soak_notices_that_its_file_was_replaced_and_takes_it_up_again_when_it_is_ba
     // In one step: at no moment is the name missing.
     std::fs::hard_link(&file.path, &aside).unwrap();
     std::fs::rename(&other.path, &file.path).unwrap();
-    wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "another file")));
+    wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "no longer the")));
     wait_until("it is not measured", || {
         rounds().last().is_some_and(|record| is_broken_by(record, "cannot be resumed"))
     });

@@ -90,7 +90,7 @@ fn sessions_go_to_several_databases_in_turn() {
         // One of them has no tables.
         ends(&place, &format!("sql drop {}", urls[1]), 0);
         let words = ends(&place, &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")), 2);
-        assert!(words.contains("/other' has no tables of ours"), "{words}");
+        assert!(words.contains("/other' has no tables of rigel sql load"), "{words}");
         Ok(())
     });
 }
