@@ -273,8 +273,7 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
     let times = low_load.p99_us.value / low_load.p50_us.value;
     (times >= TIMES).then(|| {
         let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
-        let what =
-            format!("at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median");
+        let what = format!("at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median");
         Finding::note(FindingName::Tail, what)
     })
 }

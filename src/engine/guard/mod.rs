@@ -237,7 +237,9 @@ impl Target<'_> {
             let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
             // A partition does not contain the partition table.
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
-                return Err(self.refusal(format!("is backed by '{shown}', which contains {found}"), "give another device"));
+                return Err(
+                    self.refusal(format!("is backed by '{shown}', which contains {found}"), "give another device")
+                );
             }
             if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
                 return Err(self.refusal(format!("is backed by '{shown}', which {found}"), hint));
