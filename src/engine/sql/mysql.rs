@@ -583,7 +583,10 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if matters && setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its writes are less safe than by default", setting(name)),
+                format!(
+                    "{name} is {} on the server: its writes are less safe than those of other servers",
+                    setting(name)
+                ),
                 format!("set {name} = {wanted} before comparing updates with those of another server"),
             ));
         }

@@ -160,7 +160,7 @@ fn make(
         None => String::new(),
         Some(name) if version(connection, address)?.is_mariadb => {
             return Err(Error::usage(
-                format!("tablespace '{name}' is requested, but '{address}' is MariaDB, which has no tablespaces"),
+                format!("tablespace '{name}' is requested, but '{address}' is MariaDB, which does not support it"),
                 "leave out --tablespace",
             ));
         }

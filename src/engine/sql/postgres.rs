@@ -431,7 +431,10 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its commits are not durable", setting(name)),
+                format!(
+                    "{name} is {} on the server: its commits are less durable than those of other servers",
+                    setting(name)
+                ),
                 format!("set {name} = {wanted} before comparing commits with those of another server"),
             ));
         }
