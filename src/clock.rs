@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_goes_on() {
+    fn real_time_advances() {
         let clock = Clock::real();
         let before = clock.now();
         clock.wait_until(before.plus(Nanos::from_millis(1)));

@@ -95,7 +95,7 @@ pub fn trustworthy(findings: &[Finding]) -> bool {
 /// The facts of a valid target.
 fn target(request: &PreflightRequest) -> Result<TargetFacts, Error> {
     if request.members.is_empty() {
-        return Err(Error::usage("no file or device is named", "name one or more, or a directory for a scratch file"));
+        return Err(Error::usage("no file or device is given", "give one or more, or a directory for a scratch file"));
     }
     refuse_duplicates(request.members)?;
     let members = request.members.iter().map(|opened| member(opened, request)).collect::<Result<Vec<_>, _>>()?;
@@ -114,9 +114,9 @@ fn refuse_duplicates(members: &[Opened]) -> Result<(), Error> {
             let what = if first == member.path() {
                 format!("'{}' is given twice", first.display())
             } else {
-                format!("'{}' and '{}' are one and the same", first.display(), member.path().display())
+                format!("'{}' and '{}' are the same", first.display(), member.path().display())
             };
-            return Err(Error::usage(what, "name every file and device once"));
+            return Err(Error::usage(what, "give every file and device once"));
         }
     }
     Ok(())
@@ -127,24 +127,24 @@ fn member(opened: &Opened, request: &PreflightRequest) -> Result<VolumeMember, E
     let (shown, grain) = (opened.path().display(), request.grain);
     if member.bytes.0 == 0 {
         let hint = match member.kind {
-            FileKind::File => "fill it first, or name a directory, in which Rigel makes a file",
-            FileKind::Device => "see `lsblk`: nothing is attached to it, or there is no medium in it",
+            FileKind::File => "fill it first, or give a directory, in which Rigel makes a scratch file",
+            FileKind::Device => "see `lsblk`: nothing is attached to it, or it has no medium",
         };
         return Err(Error::usage(format!("'{shown}' is empty"), hint));
     }
     if member.bytes.0 < request.largest.saturating_mul(2) {
         return Err(Error::usage(
-            format!("'{shown}' holds {}, less than two I/Os of {}", member.bytes, Bytes(request.largest)),
-            "name a larger file, or make the largest I/O smaller",
+            format!("'{shown}' has {}, less than two I/Os of {}", member.bytes, Bytes(request.largest)),
+            "give a larger file, or a smaller maximum I/O size",
         ));
     }
     if !request.buffered && !grain.is_multiple_of(member.alignment.into()) {
         return Err(Error::usage(
             format!(
-                "I/Os of {grain} bytes are not a multiple of the {} that '{shown}' is read in",
+                "I/Os of {grain} bytes are not a multiple of {}, the block size of '{shown}'",
                 Bytes(member.alignment.into())
             ),
-            "make them a multiple of it, or go through the page cache with --buffered",
+            "use a multiple of it, or the page cache with --buffered",
         ));
     }
     if let (Some(called), [_]) = (request.called, request.members) {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_telling_name_is_called_as_asked() {
+    fn a_target_without_a_name_has_the_requested_name() {
         let place = TempDir::new("look-called");
         let members = &opened(&[place.file("file", 1 << 20, 1 << 20)]).unwrap()[..];
         let called = Some("a scratch file");
@@ -218,7 +218,7 @@ mod tests {
         let cases: [(Vec<PathBuf>, &str); 7] = [
             (vec![], "no file"),
             (vec![file.clone(), file.clone()], "is given twice"),
-            (vec![file.clone(), link], "are one and the same"),
+            (vec![file.clone(), link], "are the same"),
             (vec![file.clone(), empty], "is empty"),
             (vec![file.clone(), small], "less than two I/Os"),
             (vec![place.0.clone()], "is a directory"),

@@ -169,13 +169,13 @@ impl Bench {
             }
             Target::Sim(spec) => {
                 let engine = Sim::new(*spec, request.seed);
-                let note = "this target is a model of a device; the figures say nothing of this machine's storage";
+                let note = "this target is a model of a device; the figures say nothing about this machine's storage";
                 return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Sim, note));
             }
             Target::Sql(_) => return Self::on_database(request, plan),
             Target::Null { bytes } => {
                 let engine = Null::new(Clock::real(), bytes.0);
-                let note = "this target is nothing at all; the figures are the tool's own speed";
+                let note = "this target does no I/O; the figures are the speed of the tool itself";
                 return Self::without_files(request, Box::new(engine), plan, Finding::note(FindingName::Null, note));
             }
         };
@@ -262,7 +262,7 @@ impl Bench {
     fn on_database(request: &BenchRequest, plan: impl FnOnce(VolumeShape) -> Vec<Point>) -> Result<Self, Error> {
         let SqlRequest { access, work, statement_timeout } = request.sql.ok_or_else(|| {
             Error::usage(
-                format!("'{}' is a database, which this verb does not measure", request.target),
+                format!("'{}' is a database, which this verb cannot measure", request.target),
                 "use rigel sql run, or rigel curve",
             )
         })?;
@@ -318,10 +318,8 @@ impl Bench {
     fn lost(&self) -> Option<String> {
         self.named.iter().find_map(|(path, identity)| match Identity::at(path) {
             Some(found) if found == *identity => None,
-            Some(_) => {
-                Some(format!("'{}' is another file or device now than the one that was measured", path.display()))
-            }
-            None => Some(format!("'{}' is there no more", path.display())),
+            Some(_) => Some(format!("'{}' is no longer the file or device that was measured", path.display())),
+            None => Some(format!("'{}' no longer exists", path.display())),
         })
     }
 
@@ -446,8 +444,11 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         let threads: u64 = point.streams.iter().map(slots).sum();
         if engine.thread_per_io && threads > THREADS_MAX {
             return Err(Error::usage(
-                format!("{} needs {threads} threads of {}, at most {THREADS_MAX}", point.coordinates, engine.name),
-                "ask for fewer outstanding I/Os, or take --engine uring",
+                format!(
+                    "{} needs {threads} threads of {}; the maximum is {THREADS_MAX}",
+                    point.coordinates, engine.name
+                ),
+                "request fewer outstanding I/Os, or use --engine uring",
             ));
         }
         // A session that writes has a second buffer for each slot.
@@ -456,7 +457,7 @@ fn refuse_too_many(points: &[Point], request: &BenchRequest, memory: Bytes) -> R
         if buffers > memory.0 / 2 {
             return Err(Error::usage(
                 format!("{} needs {} of buffers, more than half of the memory", point.coordinates, Bytes(buffers)),
-                "ask for fewer outstanding I/Os, or smaller ones",
+                "request fewer outstanding I/Os, or smaller ones",
             ));
         }
     }
@@ -470,11 +471,11 @@ fn refuse_unaligned(points: &[Point], members: &[VolumeMember]) -> Result<(), Er
             let (length, alignment) = (Bytes(stream.length.into()), Bytes(member.alignment.into()));
             return Err(Error::usage(
                 format!(
-                    "{} I/Os of {length} are not a multiple of {alignment}, the block of '{}'",
+                    "{} I/Os of {length} are not a multiple of {alignment}, the block size of '{}'",
                     stream.name,
                     member.path.display()
                 ),
-                "make them a multiple of it, or go through the page cache with --buffered",
+                "use a multiple of it, or the page cache with --buffered",
             ));
         }
     }

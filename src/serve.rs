@@ -27,8 +27,8 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Pause before accepting the next client if the system is out of resources.
 const BREAK: Nanos = Nanos::from_millis(100);
 /// Response at `/`.
-const WELCOME: &str = "Rigel. What it measures stands at /metrics, in the text formats of Prometheus and OpenMetrics \
-and in Prometheus's protobuf.\n";
+const WELCOME: &str =
+    "Rigel. Metrics are at /metrics, in the text formats of Prometheus and OpenMetrics and in Prometheus's protobuf.\n";
 
 /// A socket address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl ListenAddress {
     pub fn remark(self) -> Option<String> {
         (!self.0.ip().is_loopback()).then(|| {
             format!(
-                "metrics are served on {self}: whoever can reach this address can read them, without a password; \
-                 127.0.0.1:{} is for this host alone",
+                "metrics are served on {self}: anyone who can reach this address can read them, without a \
+                 password; 127.0.0.1:{} restricts them to this host",
                 self.0.port()
             )
         })
@@ -62,7 +62,7 @@ impl FromStr for ListenAddress {
         let wrong = || {
             Error::usage(
                 format!("'{text}' is not an address to listen on"),
-                "write it as 127.0.0.1:9464, [::1]:9464 or 9464; names of hosts are not looked up",
+                "write it as 127.0.0.1:9464, [::1]:9464 or 9464; host names are not supported",
             )
         };
         let text = text.trim();
@@ -107,7 +107,7 @@ impl HttpServer {
         let (shared, ended) = (Arc::clone(&listener), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("metrics".into()).stack_size(256 * 1024);
         let thread = thread.spawn(move || serve(&shared, address.ip().is_loopback(), &ended, &answer));
-        let failed = |error| Error::failed(format!("no thread to serve metrics: {error}"), "see ulimit -u");
+        let failed = |error| Error::failed(format!("cannot start a thread to serve metrics: {error}"), "see ulimit -u");
         Ok(Self { address, listener, stop, thread: Some(thread.map_err(failed)?) })
     }
 
@@ -135,16 +135,19 @@ impl Drop for HttpServer {
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     let (why, hint) = match error.kind() {
         ErrorKind::AddrInUse => (
-            "somebody does already".to_string(),
-            format!("take another port, or end what listens there: ss -ltnp 'sport = :{}' names it", address.port()),
+            "the port is in use".to_string(),
+            format!(
+                "use another port, or stop the process that listens there: ss -ltnp 'sport = :{}' shows it",
+                address.port()
+            ),
         ),
         ErrorKind::PermissionDenied => {
-            ("not permitted".to_string(), "ports below 1024 are for the administrator: take one above".to_string())
+            ("not permitted".to_string(), "ports below 1024 need root: use a higher one".to_string())
         }
         ErrorKind::AddrNotAvailable => {
-            ("this host has no such address".to_string(), "take one that `ip address` shows, or 127.0.0.1".to_string())
+            ("this host has no such address".to_string(), "use one that `ip address` shows, or 127.0.0.1".to_string())
         }
-        _ => (error.to_string(), "take another address".to_string()),
+        _ => (error.to_string(), "use another address".to_string()),
     };
     Error::usage(format!("cannot listen on {address}: {why}"), hint)
 }
@@ -275,7 +278,7 @@ fn reply_to(request: &[u8], is_loopback: bool, answer: &Answer) -> Option<Reply>
         return Some(reply(&String::from_utf8_lossy(&request[..end]), is_loopback, answer));
     }
     (request.len() > REQUEST_MOST)
-        .then(|| Reply::plain("431 Request Header Fields Too Large", "a request may have 8 KiB\n"))
+        .then(|| Reply::plain("431 Request Header Fields Too Large", "a request may have at most 8 KiB\n"))
 }
 
 /// The complete response of a server on loopback to `request`; `None` if the request is incomplete.
@@ -316,10 +319,10 @@ fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else {
-        return Reply::plain("400 Bad Request", "this is no request of HTTP\n");
+        return Reply::plain("400 Bad Request", "this is not an HTTP request\n");
     };
     if !version.starts_with("HTTP/1.") {
-        return Reply::plain("505 HTTP Version Not Supported", "HTTP/1.1 is spoken here\n");
+        return Reply::plain("505 HTTP Version Not Supported", "only HTTP/1.1 is supported\n");
     }
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
     let of = |name: &str| {
@@ -330,19 +333,19 @@ fn reply(head: &str, is_loopback: bool, answer: &Answer) -> Reply {
     // A server on loopback accepts only the machine's own names. Otherwise a web page from elsewhere could reach it
     // through a browser on this machine (DNS rebinding). On other addresses a scraper may use any name.
     if is_loopback && !of("host").into_iter().chain(host).all(is_this_machine) {
-        return Reply::plain("421 Misdirected Request", "ask for localhost, or for an address\n");
+        return Reply::plain("421 Misdirected Request", "use localhost or an address as the host\n");
     }
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let accept = of("accept");
     let is_known = matches!(path, "/" | "/metrics");
     let mut reply = match method {
-        _ if !is_known => Reply::plain("404 Not Found", "there is /metrics\n"),
+        _ if !is_known => Reply::plain("404 Not Found", "metrics are at /metrics\n"),
         "GET" | "HEAD" if path == "/" => Reply::plain("200 OK", WELCOME),
         "GET" | "HEAD" => {
             let (content_type, body) = answer(&accept.join(","));
             Reply { status: "200 OK", content_type, body, head_only: false }
         }
-        _ => Reply::plain("405 Method Not Allowed", "GET and HEAD are answered\n"),
+        _ => Reply::plain("405 Method Not Allowed", "only GET and HEAD are supported\n"),
     };
     reply.head_only = method == "HEAD";
     reply

@@ -44,7 +44,7 @@ fn furnish(place: &Place) {
 }
 
 #[test]
-fn transcripts_are_what_the_program_says() {
+fn transcripts_match_the_programs_output() {
     let place = Place::new("cli");
     furnish(&place);
     let program = env!("CARGO_BIN_EXE_rigel");
@@ -76,7 +76,7 @@ fn json_is_one_document_and_nothing_else() {
 }
 
 #[test]
-fn what_scripts_search_for_is_on_stdout_and_in_the_files() {
+fn text_that_scripts_search_for_is_on_stdout_and_in_the_files() {
     let place = Place::new("cli-strings");
     let run = rigel(&place, &format!("{POINT} --out run")).output().unwrap();
     let printed = String::from_utf8(run.stdout).unwrap();

@@ -59,7 +59,7 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
     let empty = extents.holes.0 + extents.unwritten.0;
     let share = empty as f64 / member.bytes.0.max(1) as f64;
     let what = format!(
-        "{} of {path} was never written ({} in holes, {} set aside): reading that measures nothing",
+        "{} of {path} was never written ({} in holes, {} allocated): reading it does not access the storage",
         rounded_percent(share),
         extents.holes,
         extents.unwritten
@@ -70,8 +70,8 @@ fn unwritten(member: &VolumeMember) -> Option<Finding> {
         _ => Some(Finding::refusal(
             FindingName::Holes,
             what,
-            "name a directory instead, in which Rigel makes a file that is written from end to end; or fill this one; \
-             --allow-holes measures it all the same",
+            "give a directory instead, in which Rigel makes a completely written file; or fill this one; \
+             --allow-holes measures it anyway",
         )),
     }
 }
@@ -86,27 +86,30 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
     match kind {
         "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs" => found.push(Finding::warning(
             FindingName::MemoryFilesystem,
-            format!("{path} lies on {kind}, which is memory: no storage is measured"),
-            "name a file on the storage that is to be measured",
+            format!("{path} is on {kind}, which is memory: no storage is measured"),
+            "give a file on the storage to be measured",
         )),
         "overlay" | "aufs" | "ecryptfs" => found.push(Finding::warning(
             FindingName::LayeredFilesystem,
-            format!("{path} lies on {kind}, a layer over another filesystem that may copy on write or buffer"),
-            "name a file on the filesystem below, such as a volume that is mounted into the container",
+            format!("{path} is on {kind}, a layer over another filesystem that may copy on write or buffer"),
+            "give a file on the filesystem below, such as a volume mounted into the container",
         )),
         "btrfs" | "zfs" | "bcachefs" if !has("nodatacow") => found.push(Finding::warning(
             FindingName::CopyOnWrite,
-            format!("{path} lies on {kind}, which writes every block to a new place and checks sums on reading"),
+            format!(
+                "{path} is on {kind}, which writes every block to a new location and verifies checksums on reading"
+            ),
             if kind == "btrfs" {
-                "if the database will not run on it so: chattr +C on the empty directory, then make the file again"
+                "if the database will not use it like this: chattr +C on the empty directory, then create the file \
+                 again"
             } else {
                 elsewhere
             },
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "lustre" | "gpfs" | "beegfs" => found.push(advice(
             FindingName::NetworkFilesystem,
-            format!("{path} lies on {kind}: the network and the server's cache are measured with the storage"),
-            "let the file be several times as large as the server's memory",
+            format!("{path} is on {kind}: the network and the server's cache are measured with the storage"),
+            "use a file several times as large as the server's memory",
         )),
         _ => {}
     }
@@ -116,7 +119,7 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         let why = if journalled { format!("{kind} with data=journal") } else { kind.to_string() };
         found.push(Finding::warning(
             FindingName::DirectIo,
-            format!("{path} lies on {why}, which may take direct I/O and buffer it all the same"),
+            format!("{path} is on {why}, which may accept direct I/O and buffer it anyway"),
             elsewhere,
         ));
     }
@@ -124,7 +127,8 @@ fn filesystem(member: &VolumeMember, buffered: bool) -> Vec<Finding> {
         found.push(Finding::warning(
             FindingName::Compression,
             format!(
-                "{path} lies on {kind} mounted with {option}: data that compresses is read faster than it is stored"
+                "{path} is on {kind} mounted with {option}: compressible data is read faster than the storage \
+                 delivers it"
             ),
             "let Rigel make the file (its data does not compress), or mount without compression",
         ));
@@ -137,10 +141,7 @@ fn mount(member: &VolumeMember) -> Option<Finding> {
     read_only.then(|| {
         Finding::note(
             FindingName::ReadOnly,
-            format!(
-                "{} lies on a filesystem that is mounted read-only: it can be read and not written",
-                member.path.display()
-            ),
+            format!("{} is on a filesystem mounted read-only: it can be read but not written", member.path.display()),
         )
     })
 }
@@ -152,7 +153,7 @@ fn fragments(member: &VolumeMember) -> Option<Finding> {
     let mean = (extents.written.0 + extents.unwritten.0) / extents.count;
     let rotational = member.devices.iter().any(|device| device.rotational);
     let what = format!("{} is in {} pieces of {} on average", member.path.display(), extents.count, Bytes(mean));
-    let hint = "make it again on a filesystem with more free space, or see what e4defrag or xfs_fsr can do";
+    let hint = "create it again on a filesystem with more free space, or try e4defrag or xfs_fsr";
     if mean < 64 * KIB || (rotational && mean < MIB) {
         Some(Finding::warning(FindingName::Fragmented, what, hint))
     } else if mean < MIB {
@@ -170,13 +171,13 @@ fn memory(host: &Host, facts: &TargetFacts, buffered: bool) -> Option<Finding> {
     Some(if buffered {
         Finding::warning(
             FindingName::Memory,
-            format!("{what}, and with --buffered the kernel keeps all of it there"),
-            "leave --buffered away, or use a target of several times the memory",
+            format!("{what}, and with --buffered the kernel caches all of it"),
+            "leave out --buffered, or use a target several times as large as the memory",
         )
     } else {
         Finding::note(
             FindingName::Memory,
-            format!("{what}: direct I/O goes past it, a cache in the storage may still hold it all"),
+            format!("{what}: direct I/O bypasses the page cache, but a cache in the storage may still hold all of it"),
         )
     })
 }
@@ -189,26 +190,30 @@ fn kind_of_device(device: &BlockDevice) -> Option<Finding> {
         Some(Finding::warning(
             FindingName::LoopDevice,
             format!(
-                "{name} is a loop device: a file is measured through two layers, and perhaps through the page cache"
+                "{name} is a loop device: its file is measured through two layers, and perhaps through the page cache"
             ),
-            format!("measure the file itself, or attach it with losetup --direct-io=on and know what /dev/{name} is"),
+            format!(
+                "measure the file itself, or attach it with losetup --direct-io=on and know what backs /dev/{name}"
+            ),
         ))
     } else if is("zram") || is("ram") {
         Some(Finding::warning(
             FindingName::MemoryDevice,
             format!("{name} is memory: no storage is measured"),
-            "name a device of the storage that is to be measured",
+            "give a device of the storage to be measured",
         ))
     } else if is("dm-") || is("md") {
         let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
         Some(Finding::note(
             FindingName::StackedDevice,
-            format!("{name}{model} is built on other devices: what is measured is all of them and the layer between"),
+            format!(
+                "{name}{model} is built on other devices: the measurement includes all of them and the layer between"
+            ),
         ))
     } else if device.rotational {
         Some(Finding::note(
             FindingName::Rotational,
-            format!("{name} says that it is a spinning disk; virtual disks often say so whatever they are"),
+            format!("{name} reports that it is a rotational disk; virtual disks often report this wrongly"),
         ))
     } else {
         None
@@ -222,7 +227,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
     if !device.rotational && !simple {
         found.push(Finding::warning(
             FindingName::Scheduler,
-            format!("{name} is scheduled by {}, which costs CPU and holds requests back", device.scheduler),
+            format!("{name} uses the I/O scheduler {}, which costs CPU and delays requests", device.scheduler),
             format!("echo none > /sys/block/{name}/queue/scheduler"),
         ));
     }
@@ -230,7 +235,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
         found.push(Finding::note(
             FindingName::WriteCache,
             format!(
-                "{name} has a write-back cache: a write is done when it is in the cache, a commit when it is flushed"
+                "{name} has a write-back cache: a write completes in the cache, a commit when the cache is flushed"
             ),
         ));
     }
@@ -240,7 +245,7 @@ fn queue(device: &BlockDevice) -> Vec<Finding> {
         found.push(Finding::note(
             FindingName::Merges,
             format!(
-                "{name} may merge adjacent requests (nomerges 0): its own counters can say fewer I/Os than were made"
+                "{name} may merge adjacent requests (nomerges 0): its counters may show fewer I/Os than were issued"
             ),
         ));
     }
@@ -257,13 +262,13 @@ fn busy_device(device: &BlockDevice, load: &DeviceLoad) -> Option<Finding> {
         Finding::warning(
             FindingName::OtherLoad,
             format!(
-                "{} is at work for others now: {:.0} IOPS, {:.1} MB/s, busy {} of the time",
+                "{} is in use by others: {:.0} IOPS, {:.1} MB/s, busy {} of the time",
                 device.name,
                 load.iops,
                 load.megabytes_per_s,
                 rounded_percent(load.busy)
             ),
-            "find it with `iotop -o` or `pidstat -d 1` and stop it, or measure at a quieter time",
+            "find the process with `iotop -o` or `pidstat -d 1` and stop it, or measure at a quieter time",
         )
     })
 }
@@ -278,20 +283,20 @@ fn busy_host(before: &Sample, after: &Sample) -> Vec<Finding> {
         found.push(Finding::warning(
             FindingName::Steal,
             format!("the hypervisor took {} of the CPU time for others", rounded_percent(load.stolen)),
-            "measure on a host, or at a time, with less competition: latency includes what is stolen",
+            "measure on a less busy host, or at another time: latency includes stolen time",
         ));
     }
     if load.busy > BUSY {
         found.push(Finding::warning(
             FindingName::CpuBusy,
-            format!("the CPUs were {} busy before anything was measured", rounded_percent(load.busy)),
-            "find it with `top` and stop it: a run needs CPU time of its own",
+            format!("the CPUs were {} busy before the measurement", rounded_percent(load.busy)),
+            "find the process with `top` and stop it: a run needs CPU time",
         ));
     }
     if let Some(pressure) = load.io_pressure.filter(|pressure| *pressure > PRESSURE) {
         found.push(Finding::warning(
             FindingName::IoPressure,
-            format!("tasks waited for I/O {} of the time before anything was measured", rounded_percent(pressure)),
+            format!("tasks waited for I/O {} of the time before the measurement", rounded_percent(pressure)),
             "find them with `iotop -o` and stop them, or measure at a quieter time",
         ));
     }
@@ -314,9 +319,9 @@ fn clock(host: &Host) -> Option<Finding> {
     (!source.is_empty() && !FAST.contains(&source)).then(|| {
         Finding::warning(
             FindingName::Clock,
-            format!("the clock is {source}: {:.0} ns a reading, on every I/O", host.clock_read_ns),
-            "see `dmesg | grep -i clocksource` for why it is not tsc; \
-             echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource where that is offered",
+            format!("the clock is {source}: {:.0} ns per reading, for every I/O", host.clock_read_ns),
+            "see `dmesg | grep -i clocksource` for why it is not tsc; echo tsc > \
+             /sys/devices/system/clocksource/clocksource0/current_clocksource if it is available",
         )
     })
 }
@@ -335,7 +340,8 @@ fn limits(host: &Host) -> Vec<Finding> {
         )),
         Some(1) => found.push(advice(
             FindingName::IoUring,
-            "io_uring is for the privileged only on this host (kernel.io_uring_disabled = 1): others get libaio".into(),
+            "io_uring is for privileged users only on this host (kernel.io_uring_disabled = 1): others use libaio"
+                .into(),
             "run as root, join the group of kernel.io_uring_group, or sysctl kernel.io_uring_disabled=0",
         )),
         _ => {}
@@ -345,7 +351,7 @@ fn limits(host: &Host) -> Vec<Finding> {
         found.push(advice(
             FindingName::Aio,
             format!(
-                "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are taken: libaio may get none",
+                "{} of {} asynchronous I/Os (fs.aio-nr, fs.aio-max-nr) are in use: libaio may get none",
                 limits.aio_used, limits.aio_max
             ),
             "sysctl fs.aio-max-nr=1048576",
@@ -354,19 +360,22 @@ fn limits(host: &Host) -> Vec<Finding> {
     if let Some(locked) = limits.locked_memory.filter(|locked| locked.0 < LOCKED_MIN) {
         found.push(advice(
             FindingName::LockedMemory,
-            format!("this user may lock only {locked} of memory: io_uring may have to do without registered buffers"),
+            format!("this user may lock only {locked} of memory: io_uring may have to work without registered buffers"),
             "ulimit -l unlimited",
         ));
     }
     if let Some(files) = limits.open_files.filter(|files| *files < FILES_MIN) {
         found.push(advice(
             FindingName::OpenFiles,
-            format!("{files} files may be open at once"),
+            format!("at most {files} files may be open at once"),
             format!("ulimit -n {FILES_MIN}"),
         ));
     }
     if host.cpus == 1 {
-        found.push(Finding::note(FindingName::Cpus, "one CPU makes the load and serves everything else".to_string()));
+        found.push(Finding::note(
+            FindingName::Cpus,
+            "a single CPU generates the load and runs everything else".to_string(),
+        ));
     }
     found
 }
@@ -499,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn filesystems_that_do_something_else_are_told() {
+    fn unusual_filesystems_raise_findings() {
         let on = |kind: &str, options: &str| {
             with_member(|member| {
                 member.filesystem = Some(kind.into());
@@ -519,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_many_pieces_is_told() {
+    fn a_fragmented_file_raises_a_finding() {
         let pieces = |count: u64, rotational: bool| {
             with_member(|member| {
                 member.extents = Some(Extents { count, written: Bytes(4 * GIB), ..Extents::default() });
@@ -558,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_do_now_is_told_with_numbers() {
+    fn load_of_others_raises_findings_with_figures() {
         let (before, mut after) = samples();
         let busy = Counters { reads: 1000, read_sectors: 16_000, busy_ms: 400, ..Counters::default() };
         after.devices.insert("nvme0n1".into(), busy);
@@ -571,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_clock_and_tight_limits_are_told() {
+    fn a_slow_clock_and_low_limits_raise_findings() {
         assert_eq!(with_host(|host| host.clock_source = "hpet".into()), only("clock", Severity::Warning));
         assert_eq!(with_host(|host| host.clock_source = "kvm-clock".into()), []);
         assert_eq!(with_host(|host| host.limits.aio_used = 65_000), only("aio", Severity::Note));

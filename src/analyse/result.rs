@@ -133,8 +133,8 @@ impl ImportedResult {
 fn incomplete() -> Finding {
     Finding::warning(
         FindingName::Incomplete,
-        "the run ended before it was through: figures are of what was measured until then, and more may be to come",
-        "resume it by `rigel calibrate --resume` and its directory",
+        "the run ended before it was complete: the figures cover only the part that was measured",
+        "resume it with `rigel calibrate --resume DIR`, with its directory",
     )
 }
 
@@ -170,11 +170,11 @@ fn warnings_of_loads(found: &ImportedSummary) -> Vec<Finding> {
             warnings.push(Finding::warning(
                 FindingName::LittlesLaw,
                 format!(
-                    "{}: {outstanding} were to be outstanding, and by Little's law {little:.2} were on average: the \
-                     load was not what its name says",
+                    "{}: {outstanding} should be outstanding, but by Little's law {little:.2} were on average: the \
+                     load was not the one named",
                     one.label
                 ),
-                "compare this load by the number that was outstanding on average",
+                "compare this load by its average number of outstanding I/Os",
             ));
         }
     }

@@ -10,19 +10,19 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Derives database settings from a calibration, each with its formula, range and source
+/// Derive database settings from a calibration, each with its formula, range and source
 ///
-/// Nothing is applied: the statements are printed, to be judged and run by whoever asked. Settings whose figures were
-/// not measured are listed with the command that would measure them.
+/// Prints statements for you to review and run; changes nothing itself. Settings whose figures were not measured
+/// are listed with the command that measures them.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 done, 1 failed, 2 wrong usage.")]
+#[command(after_help = "Exit status: 0 success, 1 failed, 2 wrong usage.")]
 pub(super) struct AdviseArgs {
-    /// The directory of a run by `rigel calibrate`, or its journal
+    /// Directory of a `rigel calibrate` run, or its journal
     run: PathBuf,
-    /// Only these, separated by commas [default: all]
+    /// Products to advise on, separated by commas [default: all]
     #[arg(long = "for", value_name = "PRODUCT", value_enum, value_delimiter = ',')]
     products: Vec<Product>,
-    /// Prints one JSON document
+    /// Print the advice as JSON
     #[arg(long)]
     json: bool,
 }
@@ -51,14 +51,14 @@ pub(super) fn run(args: &AdviseArgs) -> Result<u8, Error> {
     let place = args.run.display();
     let RunResult::Calibration(found) = report::result(&run) else {
         return Err(Error::usage(
-            format!("'{place}' is not a calibration: it does not tell what settings are derived from"),
-            "make one by `rigel calibrate TARGET`, and name its directory",
+            format!("'{place}' is not a calibration, and settings can be derived from calibrations only"),
+            "run `rigel calibrate TARGET`, and give the directory of that run",
         ));
     };
     if found.maximum.is_none() {
         return Err(Error::usage(
-            format!("the calibration in '{place}' was stopped before it measured anything to go by"),
-            format!("resume it by `rigel calibrate --resume {place}`"),
+            format!("the calibration in '{place}' was stopped before it measured enough to derive settings"),
+            format!("resume it with `rigel calibrate --resume {place}`"),
         ));
     }
     let wanted = |product: &Product| args.products.is_empty() || args.products.contains(product);

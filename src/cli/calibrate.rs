@@ -8,40 +8,40 @@ use crate::model::{Bound, Bytes, CalibrateRequest, Error, Nanos, Ratio, Request}
 use crate::report;
 use clap::{Args, ValueEnum};
 
-/// Finds what a storage can do: IOPS, MB/s, latency, the knee, each with its confidence
+/// Measure the limits of a target: maximum IOPS and MB/s, latency, knee, with 95 % intervals
 ///
 /// The open successor of `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`. Reads only, unless --write is given.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 the bound was not met.")]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no rate met --max-latency.")]
 pub(super) struct CalibrateArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// The database's block [default: 8KiB, or that of --as]
+    /// Block size of the database [default: 8KiB, or that of --as]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     size: Option<Bytes>,
-    /// Response time objective of the sustained rate, such as 2ms, 500us@p99.9; a bare number is ms [default: 20ms@p99]
+    /// Maximum response time at the sustained rate, such as 2ms or 500us@p99.9; a bare number is ms [default: 20ms@p99]
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
-    /// Ends a point when half of its 95 % interval is below this share of the figure
+    /// Stop a point when the half-width of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: Ratio,
-    /// Maximum time of a point, precise or not
+    /// Maximum measured time of a point, even if --precision is not reached
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: Nanos,
-    /// Block size and manner of reading of this database
+    /// Read as this database does: its block sizes and I/O engine
     #[arg(long = "as", value_name = "DATABASE", value_enum, conflicts_with = "resume")]
     like: Option<Database>,
-    /// Measures random writes and log writes too; needs --destroy for what Rigel did not make
+    /// Also measure random writes and log writes; needs --destroy unless Rigel made the target
     #[arg(long, conflicts_with_all = ["read_only", "resume"])]
     write: bool,
-    /// Has no effect: reading is the default
+    /// Accepted, has no effect: reading only is the default
     #[arg(long)]
     read_only: bool,
-    /// Second depth of the search, after depth 1: the number of disks, if you know it
+    /// Second depth that the search tries, after depth 1: the number of disks, if known
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     #[arg(conflicts_with = "resume")]
     num_disks: u32,
-    /// Prints the row that `DBA_RSRC_IO_CALIBRATE` would have
+    /// Print the row of `DBA_RSRC_IO_CALIBRATE` instead of the report
     #[arg(long)]
     like_oracle: bool,
 }
@@ -49,11 +49,11 @@ pub(super) struct CalibrateArgs {
 /// A database whose reads are imitated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Database {
-    /// 8 KiB by pread, a process for each; 128 KiB where it reads ahead
+    /// 8 KiB by pread, one I/O per thread; read-ahead of 128 KiB
     Postgres,
-    /// 16 KiB by libaio; 1 MiB extents
+    /// 16 KiB by libaio; extents of 1 MiB
     Mysql,
-    /// 8 KiB by libaio; 1 MiB multiblock reads
+    /// 8 KiB by libaio; multiblock reads of 1 MiB
     Oracle,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<u8, Error> {
     let path = job.results.path();
     let found = report::result(&run);
     let RunResult::Calibration(calibration) = &found else {
-        return Err(Error::failed("the journal is no calibration's any more", "rigel report shows what it is"));
+        return Err(Error::failed("the journal is no longer that of a calibration", "rigel report shows what it is"));
     };
     let verbs = "`rigel report`, `advise` and `compare`";
     if args.like_oracle && !args.measuring.outcome.json {
@@ -123,7 +123,7 @@ pub(super) fn size_of_io(option: &str, Bytes(size): Bytes) -> Result<u32, Error>
     let in_range = (512..=16 << 20).contains(&size) && size.is_multiple_of(512);
     u32::try_from(size).ok().filter(|_| in_range).ok_or_else(|| {
         Error::usage(
-            format!("{option} {} is no size of an I/O", Bytes(size)),
+            format!("{option} {} is not a valid I/O size", Bytes(size)),
             "give a multiple of 512 up to 16MiB, such as 8k",
         )
     })

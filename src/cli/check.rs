@@ -16,19 +16,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Looks at targets and tells what would make figures misleading
+/// Check a target and this machine for anything that would make measurements misleading
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 no warnings, 1 failed, 2 wrong usage, 3 a warning, or a measurement would be refused."
+)]
 pub struct CheckArgs {
-    /// Files, block devices, or one directory (makes a file of 64 MiB in it)
+    /// Files, block devices, or one directory (checked with a temporary file of 64 MiB in it)
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<PathBuf>,
-    /// The largest I/O that is to be made
+    /// Size of the largest planned I/O
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     size: Bytes,
-    /// Judges for I/O through the page cache
+    /// Check for I/O through the page cache instead of direct I/O
     #[arg(long)]
     buffered: bool,
-    /// Prints JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
 }
@@ -186,7 +189,7 @@ fn member_lines(look: &Preflight, member: &VolumeMember) -> Vec<(&'static str, S
     }
     lines.push(("alignment", format!("{} for direct I/O", Bytes(member.alignment.into()))));
     match member.devices.split_first() {
-        None => lines.push(("device", "none that the kernel tells of".into())),
+        None => lines.push(("device", "none known to the kernel".into())),
         Some((first, below)) => {
             lines.push(("device", device(first)));
             lines.push(("", queue(first)));
@@ -215,7 +218,7 @@ fn against_memory(bytes: Bytes, memory: Bytes) -> String {
 }
 
 fn written(member: &VolumeMember) -> String {
-    let Some(extents) = member.extents else { return "the filesystem does not tell".into() };
+    let Some(extents) = member.extents else { return "not reported by the filesystem".into() };
     let share = extents.written.0 as f64 / member.bytes.0.max(1) as f64 * 100.0;
     let pieces = if extents.count == 1 { "1 extent".into() } else { format!("{} extents", extents.count) };
     // Rounded down, so that only a completely written file shows 100 %.
@@ -224,7 +227,7 @@ fn written(member: &VolumeMember) -> String {
         let _ = write!(text, ", {} in holes", extents.holes);
     }
     if extents.unwritten.0 > 0 {
-        let _ = write!(text, ", {} set aside and never written", extents.unwritten);
+        let _ = write!(text, ", {} allocated and never written", extents.unwritten);
     }
     text
 }
@@ -233,7 +236,10 @@ fn device(device: &BlockDevice) -> String {
     let model = device.model.as_deref().map_or(String::new(), |model| format!(" ({model})"));
     let medium = if device.rotational { "rotational" } else { "not rotational" };
     let (logical, physical) = (device.logical_block, device.physical_block);
-    format!("{}{model}, {}, {medium}, blocks of {logical} bytes, {physical} inside", device.name, device.bytes)
+    format!(
+        "{}{model}, {}, {medium}, {logical}-byte logical and {physical}-byte physical blocks",
+        device.name, device.bytes
+    )
 }
 
 fn queue(device: &BlockDevice) -> String {
@@ -252,16 +258,16 @@ fn host_lines(look: &Preflight) -> Vec<(&'static str, String)> {
     let unlimited = |limit: Option<String>| limit.unwrap_or_else(|| "unlimited".into());
     let uring = match limits.io_uring_disabled {
         None | Some(0) => "allowed",
-        Some(1) => "for the privileged",
+        Some(1) => "privileged users only",
         Some(_) => "forbidden",
     };
     let mut lines = vec![
         ("machine", format!("Linux {}, {}, {} CPUs, {} of memory", host.kernel, host.cpu, host.cpus, host.memory)),
-        ("clock", format!("{}, {:.0} ns a reading", host.clock_source, host.clock_read_ns)),
+        ("clock", format!("{}, {:.0} ns per reading", host.clock_source, host.clock_read_ns)),
         (
             "limits",
             format!(
-                "io_uring {uring}, {} of {} asynchronous I/Os taken, locked memory {}, open files {}",
+                "io_uring {uring}, {} of {} asynchronous I/Os in use, locked memory {}, open files {}",
                 limits.aio_used,
                 limits.aio_max,
                 unlimited(limits.locked_memory.map(|bytes| bytes.to_string())),
@@ -363,33 +369,33 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_reads_as_it_should() {
+    fn the_text_matches_the_expected_output() {
         let expected = "\
 /data/file
   what         file of 4 GiB, 0.2 times the memory
   filesystem   ext4 (rw,relatime)
   written      75.0 %, in 3 extents, 1 GiB in holes
   alignment    512 bytes for direct I/O
-  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, blocks of 512 bytes, 4096 inside
+  device       nvme0n1 (Fast Disk), 931 GiB, not rotational, 512-byte logical and 4096-byte physical blocks
                scheduler none, write cache write back, 1023 requests of up to 1280 KiB
 host db1
   machine      Linux 6.1.0, Some CPU, 8 CPUs, 16 GiB of memory
-  clock        tsc, 25 ns a reading
-  limits       io_uring allowed, 10 of 65536 asynchronous I/Os taken, locked memory 8 MiB, open files unlimited
+  clock        tsc, 25 ns per reading
+  limits       io_uring allowed, 10 of 65536 asynchronous I/Os in use, locked memory 8 MiB, open files unlimited
   load now     nvme0n1: 40 IOPS, 0.3 MB/s, busy 2 %
                CPU: busy 1 %, stolen 0 %, waiting for I/O 3 % of the time
 
-REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes set aside): reading
-        that measures nothing
-        hint: name a directory instead, in which Rigel makes a file that is written from end to end;
-        or fill this one; --allow-holes measures it all the same
-note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O goes past it, a
-        cache in the storage may still hold it all
-note    write-cache: nvme0n1 has a write-back cache: a write is done when it is in the cache, a
-        commit when it is flushed
-note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its own counters can say fewer
-        I/Os than were made
-note    locked-memory: this user may lock only 8 MiB of memory: io_uring may have to do without
+REFUSED holes: 25 % of /data/file was never written (1 GiB in holes, 0 bytes allocated): reading it
+        does not access the storage
+        hint: give a directory instead, in which Rigel makes a completely written file; or fill this
+        one; --allow-holes measures it anyway
+note    memory: the target, 4 GiB, is smaller than the memory, 16 GiB: direct I/O bypasses the page
+        cache, but a cache in the storage may still hold all of it
+note    write-cache: nvme0n1 has a write-back cache: a write completes in the cache, a commit when
+        the cache is flushed
+note    merges: nvme0n1 may merge adjacent requests (nomerges 0): its counters may show fewer I/Os
+        than were issued
+note    locked-memory: this user may lock only 8 MiB of memory: io_uring may have to work without
         registered buffers
         hint: ulimit -l unlimited
 A run here would not measure the storage: 1 reason to refuse it and 0 warnings, the first is holes.

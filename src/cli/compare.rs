@@ -9,30 +9,29 @@ use crate::report::{compare as comparison, text};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Compares runs: each figure's ratio to the first run's, its interval, and whether it is a difference
+/// Compare runs: ratio of each figure to the baseline's, its interval, and whether they differ
 ///
-/// Conditions that differ are named first, the target before all others. Figures of another size of I/O are left out;
-/// runs of another workload are refused, as all their figures are of different work. Soaks and imported series are
-/// compared by their medians over rounds.
+/// Lists differing conditions first, the target before all others. Leaves out figures of other I/O sizes, and
+/// refuses runs of another workload, because all their figures are of different work. Compares soaks and imported
+/// series by their medians over rounds.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "--fail-if-slower fails only on what is certain: with 95 % confidence, over all headline figures \
-                  together, some rate is lower or some response time higher by more than the share. What may be is \
-                  printed as a hint.\n\n\
-                  Exit status: 0 compared, 1 failed, 2 wrong usage or not comparable, 3 slower than \
-                  --fail-if-slower allows."
+    after_help = "--fail-if-slower fails only if it is certain: with 95 % confidence, over all headline figures \
+                  together, some rate is lower or some response time is higher by more than the share. A possible \
+                  slowdown is printed as a hint.\n\nExit status: 0 compared, 1 failed, 2 wrong usage or not \
+                  comparable, 3 slower than --fail-if-slower allows."
 )]
 pub(super) struct CompareArgs {
     /// Directories of runs, or their journals; the first is the baseline
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     runs: Vec<PathBuf>,
-    /// Ends with status 3 if a headline figure is certainly slower than the baseline's by more than this share
+    /// Exit with status 3 if a headline figure is certainly slower than the baseline's by more than this share
     #[arg(long, value_name = "SHARE")]
     fail_if_slower: Option<Ratio>,
-    /// Prints the comparison as JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Writes a page to look at as well, in one file that needs nothing else; - is stdout, in place of the text
+    /// Also write an HTML page, in one self-contained file; - prints it to stdout instead of the text
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }
@@ -98,15 +97,15 @@ fn status(subjects: &[Subject], found: &Comparison) -> Result<u8, Error> {
     }
     if let Some(broken) = subjects.iter().find(|subject| !subject.whole || subject.warnings.contains_key("failures")) {
         return Err(Error::failed(
-            format!("{} is not whole, or I/Os failed in it: that nothing is slower in it means nothing", broken.name),
-            "resume it by --resume, or measure again",
+            format!("{} is incomplete, or I/Os failed in it, so it cannot show that nothing is slower", broken.name),
+            "resume it with --resume, or measure again",
         ));
     }
     // Otherwise a build step that cannot judge anything would always pass.
     if found.verdicts.iter().any(|verdict| verdict.judged == 0) {
         return Err(Error::failed(
-            "no headline figure has an interval in both runs, so nothing can be said to be slower",
-            "measure longer, or see that both runs came to their end",
+            "no headline figure has an interval in both runs, so they cannot be compared",
+            "measure longer, or check that both runs are complete",
         ));
     }
     Ok(0)
@@ -117,11 +116,12 @@ fn refuse_nothing_in_common(found: &Comparison) -> Result<(), Error> {
     let Some(run) = (1..found.names.len()).find(|run| !found.has_common(*run)) else { return Ok(()) };
     let other_work = found.is_of_other_work(run, Scope::Small) && found.is_of_other_work(run, Scope::Large);
     let hint = if other_work {
-        "all their figures are of I/O of other sizes: measure again with the same --size"
+        "all figures are of different I/O sizes: measure again with the same --size"
     } else if found.rounds.is_empty() {
-        "compare runs of one verb that were asked for the same"
+        "compare runs of one verb with the same options"
     } else {
-        "compare series of the same: of a throughput, of p50, p99 or max, or of one name; `rigel report` shows each"
+        "compare series of the same quantity: throughput, p50, p99 or max, or series of the same name; `rigel \
+         report` shows each"
     };
     Err(Error::usage(format!("{} and {} have no figure and no load in common", found.names[run], found.names[0]), hint))
 }
@@ -135,8 +135,8 @@ fn refuse_soak_among_loads(members: &[ComparedRun], subjects: &[Subject]) -> Res
         return Ok(());
     };
     Err(Error::usage(
-        format!("{} is a soak, and {} has no rounds to hold against its rounds", soak.name, other.name),
-        "compare a soak with a soak, or with a series that was imported: rigel import FILE",
+        format!("{} is a soak, and {} has no rounds to compare with its rounds", soak.name, other.name),
+        "compare a soak with another soak, or with an imported series: rigel import FILE",
     ))
 }
 
@@ -145,7 +145,7 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<(), Error> {
     let place = |path: &Path| journal::file_of(path).canonicalize().ok();
     for (index, path) in paths.iter().enumerate() {
         if place(path).is_some() && paths[..index].iter().any(|before| place(before) == place(path)) {
-            return Err(Error::usage(format!("'{}' is given twice", path.display()), "name every run once"));
+            return Err(Error::usage(format!("'{}' is given twice", path.display()), "give every run once"));
         }
     }
     Ok(())
@@ -179,7 +179,7 @@ fn refuse_incomparable(Comparison { names, conditions, .. }: &Comparison) -> Res
         return Ok(());
     }
     Err(Error::usage(
-        format!("the figures are of different work: {}", different.join("; ")),
+        format!("the runs did different work: {}", different.join("; ")),
         "measure again with the same options",
     ))
 }

@@ -274,24 +274,24 @@ const KEYS: [(&str, Owner); 24] = [
 const ORACLE: [(&str, &str); 8] = [
     (
         "DATABASE_STATISTICS_TYPE",
-        "chooses AWR or Statspack in SLOB; here the server's own statistics are taken, before, after and each second",
+        "chooses AWR or Statspack in SLOB; Rigel reads the server's own statistics before, after and each second",
     ),
-    (
-        "ADMIN_SQLNET_SERVICE",
-        "names the service that SLOB administers by; here every connection goes to the URL on the command line",
-    ),
+    ("ADMIN_SQLNET_SERVICE", "names SLOB's administrative service; Rigel connects only to the URL on the command line"),
     (
         "SQLNET_SERVICE_BASE",
-        "names the service of SLOB's sessions; here give a URL, or several, which sessions take in turn",
+        "names the service of SLOB's sessions; give Rigel one or several URLs, which sessions use in turn",
     ),
-    ("SQLNET_SERVICE_MAX", "numbers the services that SLOB's sessions take in turn; here give as many URLs"),
-    ("DBA_PRIV_USER", "names SLOB's administrator; here the user stands in the URL, and need not be one"),
+    (
+        "SQLNET_SERVICE_MAX",
+        "is the number of services that SLOB's sessions use in turn; give Rigel the same number of URLs",
+    ),
+    ("DBA_PRIV_USER", "names SLOB's administrator; Rigel's user is in the URL, and need not be an administrator"),
     ("SYSDBA_PASSWD", "is a password, which"),
     (
         "EXTERNAL_SCRIPT",
-        "is executed by SLOB before and after a run; here nothing of a file is executed: call it around the run",
+        "is executed by SLOB before and after a run; Rigel executes nothing from a file: call the script yourself",
     ),
-    ("OBFUSCATE_COLUMNS", "has SLOB fill its rows with random text; here they always are"),
+    ("OBFUSCATE_COLUMNS", "makes SLOB fill its rows with random text; Rigel always does"),
 ];
 
 /// Maximum number of rows of a table: `PostgreSQL` numbers its blocks in 32 bits.
@@ -322,7 +322,7 @@ pub fn parse(text: &str) -> Result<Conf, Error> {
     for (line, name) in script.exported {
         // Kits export their own variables. Other exported names do not affect a run and are not settings.
         if owner(&name).is_none() {
-            remarks.push((line, format!("{name} is exported; it is no setting and has no effect")));
+            remarks.push((line, format!("{name} is exported; it is not a setting and has no effect")));
         }
     }
     let mut given: Vec<Assignment> = Vec::new();
@@ -332,7 +332,10 @@ pub fn parse(text: &str) -> Result<Conf, Error> {
         }
         if let Some(before) = given.iter_mut().find(|before| before.key == assignment.key) {
             let key = &assignment.key;
-            remarks.push((assignment.line, format!("{key} was set on line {} before; the last counts", before.line)));
+            remarks.push((
+                assignment.line,
+                format!("{key} was already set on line {}; the last value counts", before.line),
+            ));
             *before = assignment;
         } else {
             given.push(assignment);
@@ -359,9 +362,9 @@ fn unknown(assignment: &Assignment) -> Error {
     let near = known.map(|known| (distance(&key.to_ascii_uppercase(), known), known)).min();
     let hint = match near {
         Some((distance, known)) if distance <= known.len() / 4 => format!("did you mean {known}?"),
-        _ => "take the line away, or put # before it; docs/methods/slob.md lists the keys".into(),
+        _ => "remove the line, or put # before it; docs/methods/slob.md lists the keys".into(),
     };
-    Error::usage(format!("line {line}: {key} is no key of slob.conf or pgio.conf"), hint)
+    Error::usage(format!("line {line}: {key} is not a key of slob.conf or pgio.conf"), hint)
 }
 
 /// Number of characters to insert, delete or replace to turn one text into the other (Levenshtein).
@@ -383,8 +386,11 @@ fn dialect(given: &[Assignment]) -> Result<ConfDialect, Error> {
     let first = |dialect| given.iter().find(|assignment| owner(&assignment.key) == Some(Owner::Only(dialect)));
     match (first(ConfDialect::Slob), first(ConfDialect::Pgio)) {
         (Some(slob), Some(pgio)) => Err(Error::usage(
-            format!("line {}: {} is pgio's, and {} on line {} is SLOB's", pgio.line, pgio.key, slob.key, slob.line),
-            "write a file for one of them, and give the rest as options on the command line",
+            format!(
+                "line {}: {} is a key of pgio, and {} on line {} a key of SLOB",
+                pgio.line, pgio.key, slob.key, slob.line
+            ),
+            "use the keys of one of them, and give the rest as options on the command line",
         )),
         (None, Some(_)) => Ok(ConfDialect::Pgio),
         _ => Ok(ConfDialect::Slob),
@@ -508,7 +514,7 @@ impl File {
         let every = self.count("HOTSPOT_FREQUENCY", 0, u32::MAX)?.unwrap_or(HOT_SPOT.every);
         let is_on = self.truth("DO_HOTSPOT")?.unwrap_or(false);
         if is_on && every == 0 {
-            self.note("HOTSPOT_FREQUENCY", "is 0: no operation goes to the hot spot, whatever DO_HOTSPOT says");
+            self.note("HOTSPOT_FREQUENCY", "is 0: no operation goes to the hot spot, regardless of DO_HOTSPOT");
         }
         Ok((is_on && every > 0).then_some(HotSpotSetting { bytes, offset, every }))
     }
@@ -528,7 +534,7 @@ impl File {
                     "line {}: THINK_TM_MIN={least} is more than THINK_TM_MAX={most}",
                     line.max().unwrap_or_default()
                 ),
-                "write the shortest pause as THINK_TM_MIN and the longest as THINK_TM_MAX; .1 and .5 where they are absent",
+                "write the minimum pause as THINK_TM_MIN and the maximum as THINK_TM_MAX; their defaults are .1 and .5",
             ));
         }
         Ok(Some(Think { every, least, most }))
@@ -541,8 +547,8 @@ impl File {
         let is_name = name.len() <= 63 && !name.contains("://") && !name.contains(|c: char| c == '=' || c.is_control());
         is_name.then(|| Some(name.to_string())).ok_or_else(|| {
             Error::usage(
-                format!("line {line}: DBNAME is not the plain name of a database"),
-                "write only its name, at most 63 bytes; where the server is belongs into CONNECT_STRING",
+                format!("line {line}: DBNAME is not a plain database name"),
+                "write only the name, at most 63 bytes; the server belongs in CONNECT_STRING",
             )
         })
     }
@@ -574,7 +580,7 @@ impl File {
         let empty: Vec<String> =
             self.given.iter().filter(|given| given.value.trim().is_empty()).map(|given| given.key.clone()).collect();
         for key in empty.iter().filter(|key| is_setting(key)) {
-            self.note(key, "is empty: its default counts");
+            self.note(key, "is empty: the default is used");
         }
         for (key, meaning) in ORACLE {
             if self.find(key).is_some() {
@@ -587,7 +593,8 @@ impl File {
         if self.find("CREATE_BASE_TABLE").is_some() {
             self.note(
                 "CREATE_BASE_TABLE",
-                "has pgio make a table to copy from; here every table is loaded by itself, and it has no effect",
+                "makes pgio create a table to copy from; it has no effect here, because Rigel loads each table \
+                 directly",
             );
         }
     }
@@ -598,12 +605,12 @@ impl File {
                 continue;
             };
             if self.dialect == ConfDialect::Slob && key == "UPDATE_PCT" && percent > 50.0 && percent < 100.0 {
-                self.note(key, &format!("is {percent}: SLOB refuses 51 to 99; here it is taken, and the mix is exact"));
+                self.note(key, &format!("is {percent}: SLOB refuses 51 to 99; Rigel accepts it, and the mix is exact"));
             } else if percent.fract() > 0.0 {
                 self.note(
                     key,
                     &format!(
-                        "is {percent}: {} takes whole percent; here it is taken, and the mix is exact",
+                        "is {percent}: {} accepts whole percentages only; Rigel accepts it, and the mix is exact",
                         self.dialect.name()
                     ),
                 );
@@ -617,7 +624,7 @@ impl File {
             let (fewer, more) = (rows - 1, rows + 1);
             self.note(
                 key,
-                &format!("is {rows}: exactly {rows} rows an operation here; SLOB touches {fewer}, pgio {more}"),
+                &format!("is {rows}: exactly {rows} rows per operation here; SLOB touches {fewer}, pgio {more}"),
             );
             // One remark is enough.
             break;
@@ -626,7 +633,7 @@ impl File {
         if self.dialect == ConfDialect::Slob && blocks.is_some_and(|blocks| blocks < SLOB_BLOCKS_MIN) {
             self.note(
                 "SCALE",
-                "is less than the 10,000 blocks that SLOB takes; here it is taken: a cache may hold it all",
+                "is below SLOB's minimum of 10,000 blocks; Rigel accepts it, but a cache may hold all of it",
             );
         }
     }

@@ -12,26 +12,29 @@ use crate::model::{
 use crate::report;
 use clap::{Args, ValueEnum};
 
-/// Shows latency against throughput, by depth or by offered rate: table, chart, knee
+/// Measure latency against throughput, by queue depth or offered rate: table, chart, knee
 ///
-/// Reads only, unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
+/// Reads only, unless --mix or --update includes writes. Targets may also be databases that `rigel sql load` has
+/// loaded.
 #[derive(Debug, Args)]
-#[command(after_help = "A range has its ends in it: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 steps of 8, \
-                        1,2,5,9 is a list.\nExit status: 0 complete, 1 failed or incomplete, 2 wrong usage, \
-                        3 no load kept --max-latency.")]
+#[command(
+    after_help = "A range includes both ends: 1..64 doubles, 1k..30k takes about 12 steps, 1..64/8 takes steps of \
+                  8. 1,2,5,9 is a list.\nExit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load \
+                  met --max-latency."
+)]
 pub(super) struct CurveArgs {
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Closed loop: so many I/Os outstanding, always [default: 1..64]
+    /// Closed loop: number of outstanding I/Os [default: 1..64]
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     depth: Option<String>,
-    /// The same with a thread for each, one I/O at a time: as sessions of a database have it
+    /// Closed loop: number of threads with one I/O at a time each, or of sessions of a database
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     sessions: Option<String>,
-    /// Open loop: so many I/Os due a second, whatever the target does; 10%..120% is of its maximum, searched for first
+    /// Open loop: I/Os due per second, whatever the target does; 10%..120% is of the maximum, which is measured first
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
-    /// How the due times of --rate are spaced [default: poisson]
+    /// Spacing of the due times of --rate [default: poisson]
     #[arg(long, value_name = "SPACING", value_enum, requires = "rate", conflicts_with = "resume")]
     arrivals: Option<Spacing>,
     /// Maximum outstanding I/Os with --rate; I/Os due beyond it wait, and the wait counts [default: 256]
@@ -43,19 +46,19 @@ pub(super) struct CurveArgs {
     /// Size of an I/O
     #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
     size: String,
-    /// Large random reads beside every point, so many outstanding: large:2, or large:2@512k for another size than 1MiB
+    /// Add large random reads to every point: large:2 keeps 2 of 1MiB outstanding, large:2@512k 2 of 512KiB
     #[arg(long, value_name = "large:N[@SIZE]", conflicts_with = "resume")]
     background: Option<String>,
-    /// Which blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
+    /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
     #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
     pattern: String,
-    /// Response time that points are held against, such as 2ms, 500us@p99.9; a bare number is ms
+    /// Maximum response time of a point, such as 2ms or 500us@p99.9; a bare number is ms
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<String>,
-    /// Ends a point when half of its 95 % interval is below this share of the figure
+    /// Stop a point when the half-width of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: String,
-    /// Maximum time of a point, precise or not
+    /// Maximum measured time of a point, even if --precision is not reached
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     point_max: String,
     #[command(flatten)]
@@ -65,9 +68,9 @@ pub(super) struct CurveArgs {
 /// How the due times of an open loop are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Spacing {
-    /// Independent of each other, as the work of many users is
+    /// Independent of each other, as requests of many users are
     Poisson,
-    /// All equally far apart
+    /// At equal distances
     Uniform,
 }
 
@@ -76,8 +79,8 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     let mut job = if let Some(run) = &args.measuring.outcome.resume {
         if args.work != WorkArgs::default() {
             return Err(Error::usage(
-                "a resumed curve has its work from its beginning",
-                "give --resume without it, or begin another curve",
+                "a resumed curve has its original options",
+                "give --resume without it, or start another curve",
             ));
         }
         measuring::resume(run, &args.measuring, "curve", None)?
@@ -86,8 +89,9 @@ pub(super) fn run(args: &CurveArgs) -> Result<u8, Error> {
     } else {
         if args.work != WorkArgs::default() {
             return Err(Error::usage(
-                "options for sessions of a database are given, and none is named",
-                "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
+                "options for database sessions are given, but no database",
+                "give one, such as postgres://user@host/database; for files and devices use --mix, --pattern and \
+                 --size",
             ));
         }
         let engine = if args.sessions.is_some() { "psync" } else { "auto" };
@@ -108,10 +112,10 @@ impl CurveArgs {
             ("--mix", self.mix.is_some(), "--update"),
             ("--background", self.background.is_some(), "--scan"),
             ("--pattern", self.pattern != "uniform", "--hot-spot"),
-            ("--engine", self.measuring.engine.is_some(), "the database's own"),
+            ("--engine", self.measuring.engine.is_some(), "the database's own I/O"),
             ("--buffered", self.measuring.buffered, "the database's own setting"),
             ("--size", self.size != "8KiB", "the database's block"),
-            ("--workers", self.measuring.workers.is_some(), "a thread for each session"),
+            ("--workers", self.measuring.workers.is_some(), "one thread per session"),
         ];
         sql::refuse_raw(&asked, &urls[0])?;
         if self.rate.is_some() && self.work.has_pauses() {

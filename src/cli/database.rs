@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Where the password is.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PasswordArgs {
-    /// The database's password is the first line of this file [default: that of `PGPASSWORD`, `~/.pgpass` or
-    /// `MYSQL_PWD`, or asked for on a terminal]
+    /// File whose first line is the database's password [default: `PGPASSWORD`, `~/.pgpass` or `MYSQL_PWD`, else a
+    /// prompt on the terminal]
     #[arg(long, value_name = "FILE")]
     pub(super) password_file: Option<PathBuf>,
 }
@@ -27,11 +27,11 @@ pub(super) fn urls(targets: &[OsString]) -> Result<Option<Vec<String>>, Error> {
     if let Some(other) = targets.iter().find(|target| !is_url(target)) {
         return Err(Error::usage(
             format!(
-                "'{}' stands beside the database '{}'",
+                "'{}' and the database '{}' cannot be measured together",
                 shown(&other.to_string_lossy()),
                 shown(&url.to_string_lossy())
             ),
-            "name databases alone, or files and devices alone",
+            "give only databases, or only files and devices",
         ));
     }
     Ok(Some(targets.iter().map(|target| target.to_string_lossy().into_owned()).collect()))
@@ -50,12 +50,13 @@ pub(super) fn access(urls: &[String], args: &PasswordArgs) -> Result<Access, Err
 /// shown before the first connection, and only a password that is given now is sent.
 pub(super) fn access_again(urls: &[String], args: &PasswordArgs) -> Result<Access, Error> {
     let mut access = Access::parse(urls.iter().map(String::as_str), &|name| std::env::var(name).ok())?;
-    access.servers.iter().for_each(|server| remark(&format!("resuming on '{server}', which the journal names\n")));
+    access.servers.iter().for_each(|server| remark(&format!("resuming on '{server}', as the journal says\n")));
     access.password = args.password_file.as_deref().map(first_line).transpose()?;
     let variable = variable(&access);
     if access.password.is_none() && std::env::var_os(variable).is_some() {
         remark(&format!(
-            "{variable} is not sent to a server that a journal names: give the password by --password-file, or when asked\n"
+            "{variable} is not used for a server that comes from a journal: use --password-file, or type the \
+             password when asked\n"
         ));
     }
     asked_if_wanted(access)
@@ -97,7 +98,7 @@ fn first_line(path: &Path) -> Result<Secret, Error> {
     let text = files::read_secret(path, files::HAND_WRITTEN_MAX).map_err(|error| {
         Error::usage(
             format!("the password file '{}' cannot be read: {error}", path.display()),
-            "name a file whose first line is the password, which nobody else may read (chmod 600)",
+            "give a file whose first line is the password and which only you may read (chmod 600)",
         )
     })?;
     Ok(Secret::new(text.lines().next().unwrap_or_default().to_string()))

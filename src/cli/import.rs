@@ -16,41 +16,42 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a file: a tool's output of weeks is far smaller.
 const BYTES_MAX: Bytes = Bytes(1 << 30);
 
-/// Reads other tools' results, for the same reports and comparisons: fio, Orion, iostat, csv
+/// Import results of fio, Orion, iostat or csv files, for the same reports and comparisons
 ///
-/// The format is recognised by what a file holds. What a tool does not tell stays unknown: nothing is made up.
+/// Detects the format from the content of the files. What a tool does not report stays unknown.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Read are: fio's JSON (--output-format=json or json+), Orion's _iops.csv, _mbps.csv, _lat.csv and \
-                        _summary.txt, iostat -x -t (text or -o JSON), and csv of a time and values, as SQL pulls them \
-                        out of AWR.\n\nExit status: 0 read, 1 failed, or a file is damaged, 2 wrong usage."
+    after_help = "Formats: fio's JSON (--output-format=json or json+), Orion's _iops.csv, _mbps.csv, _lat.csv and \
+                  _summary.txt, iostat -x -t (text or -o JSON), and csv with a column of times and columns of \
+                  values, such as an export from AWR.\n\nExit status: 0 imported, 1 failed, or a file is damaged, \
+                  2 wrong usage."
 )]
 pub(super) struct ImportArgs {
-    /// Files of results; those of one Orion run become one
+    /// Result files; the files of one Orion run are combined
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Directory for the run [default: `import_<date>_<time>.rigel`]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The tool that wrote the files, where their content does not tell
+    /// Tool that wrote the files, if it is not detected
     #[arg(long, value_name = "TOOL", value_enum)]
     format: Option<ImportFormat>,
-    /// Of a csv: the column of times, by name or by number from 1
+    /// For csv: column of times, by name or by number from 1
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
-    /// Of a csv: a column of values; may be given several times
+    /// For csv: column of values; may be repeated
     #[arg(long, value_name = "COLUMN")]
     value: Vec<String>,
-    /// Of a csv: the column of how many were counted
+    /// For csv: column with the number of events in each sample
     #[arg(long, value_name = "COLUMN")]
     count: Option<String>,
-    /// Of a csv: the column of how long each sample took, in seconds
+    /// For csv: column with the duration of each sample, in seconds
     #[arg(long, value_name = "COLUMN")]
     seconds: Option<String>,
-    /// Of a csv: the unit of the values, such as /s or ms
+    /// For csv: unit of the values, such as /s or ms
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
-    /// Prints the results as JSON, and nothing else to stdout
+    /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     json: bool,
 }
@@ -63,9 +64,9 @@ impl ValueEnum for ImportFormat {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
             ImportFormat::Fio => "JSON of fio 3",
-            ImportFormat::Orion => "csv files and summary of Oracle's Orion, or of rigel orion",
+            ImportFormat::Orion => "csv files and summary of Oracle's Orion or of `rigel orion`",
             ImportFormat::Iostat => "iostat -x -t, text or JSON",
-            ImportFormat::Csv => "Lines of a time and values",
+            ImportFormat::Csv => "Lines with a time and values",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -105,21 +106,21 @@ fn refuse_occupied(directory: &Path) -> Result<(), Error> {
     }
     Err(Error::usage(
         format!("the result directory '{}' exists and is not empty", directory.display()),
-        "name another with --out DIR, or remove it",
+        "give another with --out DIR, or remove it",
     ))
 }
 
 /// Reads the text of a file.
 fn read(path: &Path) -> Result<String, Error> {
     let bytes = files::read(path, BYTES_MAX).map_err(|error| {
-        Error::usage(format!("cannot read '{}': {error}", path.display()), "name a file with a tool's results")
+        Error::usage(format!("cannot read '{}': {error}", path.display()), "give a file with a tool's results")
     })?;
     import::text(&path.display().to_string(), &bytes)
 }
 
 fn refuse_duplicates(names: &[String]) -> Result<(), Error> {
     match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        Some((_, name)) => Err(Error::usage(format!("'{name}' is given twice"), "name every file once")),
+        Some((_, name)) => Err(Error::usage(format!("'{name}' is given twice"), "give every file once")),
         None => Ok(()),
     }
 }
@@ -131,7 +132,7 @@ fn refuse_idle_columns(columns: &Columns, found: &[Imported]) -> Result<(), Erro
     }
     Err(Error::usage(
         "--time, --value, --count, --seconds and --unit are for csv, and no file is one",
-        "leave them out, or say --format csv",
+        "leave them out, or add --format csv",
     ))
 }
 

@@ -13,37 +13,38 @@ use std::path::PathBuf;
 /// Most sessions at the same time.
 const SESSIONS_MAX: u32 = 1000;
 
-/// Reads the same blocks by raw I/O and through a database, and shows what each layer costs
+/// Read the same blocks by raw I/O and through a database, to show the cost of each layer
 ///
-/// Makes a private `PostgreSQL` in the directory, loads a table, reads its blocks by four layers in turn, and removes
-/// all of it: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and through it.
+/// Makes a private `PostgreSQL` server in the directory, loads a table, and reads its blocks through four layers in
+/// turn: raw asynchronous I/O, raw synchronous I/O, the database without its buffer cache, and the database with
+/// it. Removes the server afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage.")]
 pub(super) struct LayersArgs {
-    /// A directory on the storage under test
+    /// Directory on the storage under test
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     directory: PathBuf,
-    /// I/Os outstanding, threads, or sessions; of a range or list, a table for each number
+    /// Number of outstanding I/Os, threads or sessions; a range or list makes one table per number
     #[arg(long, value_name = "RANGE", default_value = "16", conflicts_with = "resume")]
     sessions: String,
-    /// How often each layer is measured, one after the other
+    /// Number of times that each layer is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(conflicts_with = "resume")]
     rounds: u32,
-    /// How long each time
+    /// Measured time of each layer in each round
     #[arg(long, value_name = "TIME", default_value = "8s", conflicts_with = "resume")]
     point_time: Nanos,
     /// Maximum warm-up of each measurement; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "3s", conflicts_with = "resume")]
     warm_up: Nanos,
-    /// Size of the table: blocks, or bytes such as 1GiB [default: 1GiB]
+    /// Size of the table, in blocks or in bytes such as 1GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     scale: Option<String>,
     /// Rows, and so blocks, that one statement reads
     #[arg(long, value_name = "ROWS", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with = "resume")]
     work_unit: u32,
-    /// Also reads one row a statement: what a statement costs
+    /// Also read one row per statement, to show the cost of a statement
     #[arg(long, conflicts_with = "resume")]
     single: bool,
     #[command(flatten)]
@@ -75,14 +76,11 @@ impl LayersArgs {
         if self.server.dbms() == Dbms::Mysql {
             return Err(Error::usage(
                 "MariaDB and MySQL have no function that reads one block of a file, which is the third layer",
-                "leave --server out: PostgreSQL has one; or see rigel sql run --server mariadb",
+                "leave --server out: PostgreSQL has one; or use rigel sql run --server mariadb",
             ));
         }
         if self.point_time < Nanos::from_millis(500) {
-            return Err(Error::usage(
-                format!("--point-time {} is too short for a figure", self.point_time),
-                "give 1s or more",
-            ));
+            return Err(Error::usage(format!("--point-time {} is too short", self.point_time), "give 1s or more"));
         }
         let sessions = match ranges::depths("--sessions", &self.sessions)? {
             Loads::Depths(sessions) => sessions,
@@ -90,8 +88,8 @@ impl LayersArgs {
         };
         if let Some(most) = sessions.iter().find(|sessions| **sessions > SESSIONS_MAX) {
             return Err(Error::usage(
-                format!("--sessions {most} is more than a server is made for"),
-                format!("give {SESSIONS_MAX} at most"),
+                format!("--sessions {most} is more than a private server allows"),
+                format!("give at most {SESSIONS_MAX}"),
             ));
         }
         let sizes = TablesArgs::of_scale(self.scale.as_deref());

@@ -44,30 +44,30 @@ pub(super) fn engines() -> PossibleValuesParser {
 /// The targets, and on what terms they are measured.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct MeasuringArgs {
-    /// Files and devices (together one volume), a directory for a scratch file, sim:… or null:
+    /// Files and devices (addressed as one volume), a directory for a scratch file, or a model: sim:… or null:
     #[arg(value_name = "TARGET", required_unless_present = "resume", conflicts_with = "resume")]
     pub(super) targets: Vec<OsString>,
-    /// Size of the scratch file, such as 4GiB [default: by the free space]
+    /// Size of the scratch file, such as 4GiB [default: depends on the free space]
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     pub(super) scratch_size: Option<Bytes>,
-    /// Keeps the scratch file
+    /// Keep the scratch file
     #[arg(long, conflicts_with = "resume")]
     pub(super) keep: bool,
-    /// I/O engine; auto is the best that works here
+    /// I/O engine; auto is the best one that works here [default: auto]
     #[arg(long, value_name = "ENGINE", value_parser = engines(), conflicts_with = "resume")]
     pub(super) engine: Option<String>,
-    /// Uses the page cache instead of direct I/O
+    /// Use the page cache instead of direct I/O
     #[arg(long, conflicts_with = "resume")]
     pub(super) buffered: bool,
-    /// Allows targets with holes: blocks that were never written
+    /// Allow targets with holes: blocks that were never written
     #[arg(long, conflicts_with = "resume")]
     pub(super) allow_holes: bool,
-    /// Allows Rigel to overwrite this target: repeat its path; may be given several times
+    /// Target that Rigel may overwrite, by the same path; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(super) destroy: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) outcome: OutcomeArgs,
-    /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
+    /// Minimum number of threads; psync has one per outstanding I/O [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "resume")]
     pub(super) workers: Option<u32>,
     #[command(flatten)]
@@ -141,7 +141,7 @@ pub(super) fn resume(run: &Path, args: &MeasuringArgs, verb: &str, server: Optio
     let path = run;
     let (journal, run) = Journal::reopen(path)?;
     if run.cut {
-        remark("the journal's last line was cut off: the point it was for runs again\n");
+        remark("the journal's last line is incomplete: its point is measured again\n");
     }
     refuse_other_verb(&run.header, verb, path)?;
     job_again(path, args, server, journal, run)
@@ -155,7 +155,7 @@ fn refuse_other_verb(header: &Header, verb: &str, path: &Path) -> Result<(), Err
     }
     let hint = match header.request() {
         Request::Import(_) => "import the files again".to_string(),
-        _ => format!("resume it by `{}`", resume_command(header, path)),
+        _ => format!("resume it with `{}`", resume_command(header, path)),
     };
     Err(Error::usage(format!("this run was made by rigel {own}"), hint))
 }
@@ -189,8 +189,8 @@ fn job_again(
     let access = match &mut target {
         Target::Sql(SqlTarget { private_in: Some(directory), private, .. }) => {
             let known = private.as_mut().zip(server).ok_or_else(|| {
-                let what = "the private server of this run is gone, and its journal does not say how it was made";
-                Error::usage(what, "begin another run")
+                let what = "the private server of this run was removed, and its journal does not say how it was made";
+                Error::usage(what, "start another run")
             });
             let (private, server) = known?;
             server.confirm(private)?;
@@ -230,7 +230,9 @@ fn target_again(header: &Header, begun_in: &Path) -> Target {
                 .filter(|path| keep && path.is_file())
                 .collect();
             if kept.is_empty() {
-                remark("the scratch file of this run is gone: the points still to come are measured on a new one\n");
+                remark(
+                    "the scratch file of this run no longer exists: the remaining points are measured on a new one\n",
+                );
                 let bytes = members.first().map(|member| member.bytes);
                 Target::Scratch { directory: begun_in.join(directory), bytes, keep }
             } else {
@@ -251,8 +253,8 @@ fn refuse_another_target(header: &Header, found: &TargetFacts) -> Result<(), Err
     };
     match difference {
         Some(difference) => Err(Error::usage(
-            format!("this run cannot go on: {difference}"),
-            "bring back the target it was begun on, or begin another run",
+            format!("this run cannot be resumed: {difference}"),
+            "restore the target that it was started on, or start another run",
         )),
         None => Ok(()),
     }
@@ -418,10 +420,10 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
     let request = run.header.request();
     let known = if request.is_known_beforehand() { request.points_expected(0) } else { 1 };
     if stopped || broken.is_some() || points.len() < known {
-        let why = broken.map_or_else(|| "before it was through".to_string(), |why| format!("at {why}"));
+        let why = broken.map_or_else(|| "before it was complete".to_string(), |why| format!("at {why}"));
         return Err(Error::failed(
             format!("the run ended {why}"),
-            format!("resume it by `{}`", resume_command(&run.header, path)),
+            format!("resume it with `{}`", resume_command(&run.header, path)),
         ));
     }
     refuse_failed(&points)
@@ -431,7 +433,7 @@ fn refuse_incomplete(run: &Run, stopped: bool, path: &Path) -> Result<(), Error>
 pub(super) fn refuse_failed(points: &[PointRecord]) -> Result<(), Error> {
     let failures: u64 = points.iter().flat_map(|point| &point.streams).map(|stream| stream.total().failures()).sum();
     if failures > 0 {
-        return Err(Error::failed(format!("{failures} I/Os failed"), "the report tells which, and how"));
+        return Err(Error::failed(format!("{failures} I/Os failed"), "the report shows which, and why"));
     }
     Ok(())
 }

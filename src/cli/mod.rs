@@ -41,14 +41,14 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Tells what a storage platform will do for a database, and proves it.
+/// Measures what a storage platform will do for a database, and proves its answers.
 ///
-/// plan → drive → record → analyse → report, in one binary.
+/// Every run leaves a journal in its directory, and every report is computed from it.
 #[derive(Debug, Parser)]
 #[command(name = "rigel", version, arg_required_else_help = true, max_term_width = 120)]
-#[command(
-    after_help = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 (of check, calibrate, compare) not good enough."
-)]
+#[command(after_help = "Exit status: 0 success; 1 failed or incomplete; 2 wrong usage; 3 a limit was not met: \
+                  --max-latency of calibrate, curve and sql run, --slo of soak, --fail-if-slower of compare; or \
+                  check has a warning.")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -157,10 +157,10 @@ fn refusal(said: &str) -> Error {
     let what = paragraphs.next().unwrap_or_default();
     let hints: Vec<String> = paragraphs
         .filter_map(|text| {
-            let usage = text.strip_prefix("Usage: ").map(|usage| format!("write {usage}"));
+            let usage = text.strip_prefix("Usage: ").map(|usage| format!("usage: {usage}"));
             usage.or_else(|| text.strip_prefix("tip: ").map(String::from))
         })
-        .chain(["--help tells more".into()])
+        .chain(["see --help".into()])
         .collect();
     Error::usage(what.trim_start_matches("error: "), hints.join("; "))
 }
@@ -168,7 +168,7 @@ fn refusal(said: &str) -> Error {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_definition_of_the_command_line_holds_together() {
+    fn the_definition_of_the_command_line_is_consistent() {
         super::command().debug_assert();
     }
 
@@ -220,10 +220,10 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_the_parser_has_our_form() {
+    fn parser_errors_have_our_form() {
         let said = "error: unrecognized subcommand 'ornion'\n\n  tip: a similar subcommand exists: 'orion'\n\n\
                     Usage: rigel <COMMAND>\n\nFor more information, try '--help'.\n";
-        let hint = "a similar subcommand exists: 'orion'; write rigel <COMMAND>; --help tells more";
+        let hint = "a similar subcommand exists: 'orion'; usage: rigel <COMMAND>; see --help";
         assert_eq!(super::refusal(said).to_string(), format!("unrecognized subcommand 'ornion'\n  hint: {hint}"));
     }
 }

@@ -40,10 +40,7 @@ impl OrionRun {
 }
 
 fn made_by(request: &Request) -> Error {
-    Error::usage(
-        format!("this run was not made by orion, but by {}", request.command()),
-        "use a report that its verb has",
-    )
+    Error::usage(format!("this run was not made by orion, but by {}", request.command()), "use a report of that verb")
 }
 
 /// Runs the verb with its own arguments.
@@ -165,7 +162,7 @@ fn conclude(job: &Job, args: &OrionArgs, stopped: bool) -> Result<u8, Error> {
     for path in &files {
         let _ = writeln!(list, "  {}", path.display());
     }
-    let _ = writeln!(list, "the whole record, for `rigel report`:\n  {}", job.results.path().display());
+    let _ = writeln!(list, "the journal, for `rigel report`:\n  {}", job.results.path().display());
     remark(&list);
     page::beside(&run, &found, job.results.path());
     exit_status(&run, &points, job.results.path(), stopped)
@@ -187,7 +184,7 @@ fn exit_status(run: &Run, points: &[PointRecord], directory: &Path, stopped: boo
                 planned - complete,
                 broken.unwrap_or_default()
             ),
-            format!("resume them by `rigel orion --resume {}`", directory.display()),
+            format!("resume them with `rigel orion --resume {}`", directory.display()),
         ));
     }
     refuse_failed(points)?;
@@ -206,7 +203,7 @@ fn write_files(run: &Run, prefix: &Path) -> Result<Vec<PathBuf>, Error> {
         files::replace(&path, text.as_bytes()).map_err(|error| {
             Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
-                "the journal is whole: once there is room, `rigel report RUN --orion-files DIR` writes the files",
+                "the journal is complete: free some space, then `rigel report RUN --orion-files DIR` writes the files",
             )
         })?;
         written.push(path);
@@ -224,7 +221,7 @@ pub(super) fn write_files_again(run: &Run, directory: &Path) -> Result<u8, Error
     if summary.exists() {
         return Err(Error::usage(
             format!("'{}' exists", summary.display()),
-            "name another directory, or remove the files there",
+            "give another directory, or remove the files there",
         ));
     }
     write_files(run, &prefix)?.iter().for_each(|path| result(&format!("{}\n", path.display())));
@@ -266,7 +263,7 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                let hint = "make it a text file that you may read, with one file or device a line";
+                let hint = "make it a readable text file, with one file or device per line";
                 return Err(Error::usage(format!("cannot read the LUN file '{}': {error}", path.display()), hint));
             }
         }
@@ -274,7 +271,8 @@ fn read_lun(testname: &str) -> Result<Vec<PathBuf>, Error> {
     let tried: Vec<String> = candidates.iter().map(|path| format!("'{}'", path.display())).collect();
     Err(Error::usage(
         format!("there is no LUN file {}", tried.join(" or ")),
-        "make it, with one file or device a line; or name targets by --target PATH, or a directory for a scratch file",
+        "make it, with one file or device per line; or give targets with --target PATH, which may be a directory \
+         for a scratch file",
     ))
 }
 
@@ -285,7 +283,7 @@ fn refuse_unusable(prefix: &Path) -> Result<(), Error> {
         None => refuse_unsafe(prefix),
         Some(parent) => Err(Error::usage(
             format!("there is no directory '{}' for the result files", parent.display()),
-            "make it first",
+            "create it first",
         )),
     }
 }
@@ -295,7 +293,7 @@ fn refuse_unsafe(prefix: &Path) -> Result<(), Error> {
     files::refuse_unsafe(prefix.parent().unwrap_or(Path::new(""))).map_err(|error| {
         Error::usage(
             format!("the files '{}' cannot be written: {error}", with_suffix(prefix, "*").display()),
-            "name a directory for the run by --out DIR",
+            "give a directory for the run with --out DIR",
         )
     })
 }

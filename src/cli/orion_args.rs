@@ -17,9 +17,10 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Measures storage as Oracle's ORION does, with more to show for it.
+/// Measure storage as Oracle's ORION does, with its options and files, and a journal.
 ///
-/// Each data point keeps a number of small I/Os (columns) and of large I/Os or sequential streams (rows) outstanding.
+/// Each data point has a constant number of small I/Os (columns) and of large I/Os or sequential streams (rows)
+/// outstanding.
 #[derive(Debug, Clone, Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, in any combination")]
 #[command(
@@ -28,22 +29,22 @@ use std::path::{Path, PathBuf};
     disable_version_flag = true,
     disable_help_flag = true,
     override_usage = "orion --run LEVEL [--testname NAME] [OPTIONS]",
-    after_help = "Targets stand one a line in NAME.lun, or are given by --target.\n\
-                  Orion's own files are written into the directory of --out; without it, here.\n\
+    after_help = "Targets are listed in NAME.lun, one per line, or given with --target.\n\
+                  Orion's own files are written to the directory of --out, or to the current one.\n\
                   Example: orion --run oltp --testname mytest --num_disks 4\n\
                   Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage."
 )]
 pub struct OrionArgs {
-    /// Which loads are tried
+    /// Run level: which loads to measure
     #[arg(
         long, value_name = "LEVEL", help_heading = ORIONS, ignore_case = true, value_parser = run_level(),
         required_unless_present = "resume"
     )]
     pub run: Option<RunLevel>,
-    /// Reads NAME.lun and begins the name of every file written; may have a path before it
+    /// Test name: targets are read from NAME.lun, and names of all result files begin with it; may include a path
     #[arg(long, value_name = "NAME", help_heading = ORIONS, default_value = "orion")]
     pub testname: String,
-    /// Scales the range of loads, and nothing else [default: the number of targets]
+    /// Number of disks; it only scales the range of loads [default: the number of targets]
     #[arg(long = "num_disks", value_name = "N", help_heading = ORIONS, value_parser = at_least(1))]
     pub num_disks: Option<u32>,
     /// Size of a small I/O
@@ -58,7 +59,7 @@ pub struct OrionArgs {
         default_value_t = kb(SIZE_LARGE)
     )]
     pub size_large: u32,
-    /// Large I/O random, or in sequential streams
+    /// Large I/O: random, or in sequential streams
     #[arg(
         long = "type", value_name = "TYPE", help_heading = ORIONS, ignore_case = true, value_parser = large_type(),
         default_value = "rand"
@@ -70,78 +71,78 @@ pub struct OrionArgs {
         default_value_t = NUM_STREAM_IO
     )]
     pub num_stream_io: u32,
-    /// How the targets form one volume
+    /// How the targets are combined into one volume
     #[arg(
         long, value_name = "LAYOUT", help_heading = ORIONS, ignore_case = true, value_parser = simulate(),
         default_value = "concat"
     )]
     pub simulate: Simulate,
-    /// Stripe depth for raid0 [default: 1024, or more if an I/O needs it]
+    /// Stripe depth for raid0 [default: 1024, or more if an I/O is larger]
     #[arg(long, value_name = "KB", help_heading = ORIONS, value_parser = size_kb())]
     pub stripe: Option<u32>,
-    /// Percentage of I/Os that are writes, which destroy the targets' data
+    /// Percentage of writes among the I/Os; writes destroy the targets' data
     #[arg(
         long, value_name = "PERCENT", help_heading = ORIONS, value_parser = clap::value_parser!(u32).range(0..=100),
         default_value_t = 0
     )]
     pub write: u32,
-    /// How much to read at random before each data point; 0 = no warm-up at all
+    /// Amount to read at random before each data point; 0 = no warm-up [default: warm up with the point's own load]
     #[arg(long = "cache_size", value_name = "MB", help_heading = ORIONS, value_parser = at_least(0))]
     pub cache_size: Option<u32>,
-    /// How long each data point is measured
+    /// Measured time of each data point
     #[arg(long, value_name = "SECONDS", help_heading = ORIONS, value_parser = at_least(1), default_value_t = DURATION)]
     pub duration: u32,
-    /// Which cells are run [default: the level's own]
+    /// Which data points to measure [default: depends on the run level]
     #[arg(long, value_name = "MATRIX", help_heading = ORIONS, ignore_case = true, value_parser = matrix())]
     pub matrix: Option<Matrix>,
-    /// Small load of a point, col or max; the greatest small load elsewhere
+    /// Small load for point, col and max; for other matrices, the maximum small load
     #[arg(long = "num_small", value_name = "N", help_heading = ORIONS, value_parser = at_least(0))]
     pub num_small: Option<u32>,
-    /// Large load of a point, row or max; the greatest large load elsewhere
+    /// Large load for point, row and max; for other matrices, the maximum large load
     #[arg(long = "num_large", value_name = "N", help_heading = ORIONS, value_parser = at_least(0))]
     pub num_large: Option<u32>,
-    /// Says which data point runs
+    /// Print each data point as it begins
     #[arg(long, help_heading = ORIONS)]
     pub verbose: bool,
-    /// Accepted, has no effect: there is no Exadata storage library here
+    /// Accepted, has no effect: the Exadata storage library is not supported
     #[arg(long, help_heading = ORIONS)]
     pub storax: bool,
-    /// Accepted, has no effect: no huge pages are asked for
+    /// Accepted, has no effect: huge pages are not used
     #[arg(long, help_heading = ORIONS)]
     pub hugenotneeded: bool,
-    /// Prints this
+    /// Print help
     #[arg(short, long, help_heading = ORIONS, action = ArgAction::HelpShort)]
     pub help: Option<bool>,
 
-    /// Instead of NAME.lun, may be repeated: a file, a device, a directory for a scratch file, sim:… or null:
+    /// Target instead of NAME.lun: a file, a device, a directory for a scratch file, sim:… or null:; may be repeated
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub target: Vec<OsString>,
-    /// Size of the scratch file, such as 4GiB [default: by the free space]
+    /// Size of the scratch file, such as 4GiB [default: depends on the free space]
     #[arg(long, value_name = "SIZE", help_heading = RIGELS)]
     pub scratch_size: Option<Bytes>,
-    /// Keeps the scratch file
+    /// Keep the scratch file
     #[arg(long, help_heading = RIGELS)]
     pub keep: bool,
-    /// I/O engine; auto is the best that works here
+    /// I/O engine; auto is the best one that works here
     #[arg(
         long, value_name = "ENGINE", help_heading = RIGELS, ignore_case = true,
         value_parser = engines().map(|name| name.to_ascii_lowercase()),
         default_value = "auto"
     )]
     pub engine: String,
-    /// Uses the page cache instead of direct I/O
+    /// Use the page cache instead of direct I/O
     #[arg(long, help_heading = RIGELS)]
     pub buffered: bool,
-    /// Allows targets with holes: blocks that were never written
+    /// Allow targets with holes: blocks that were never written
     #[arg(long, help_heading = RIGELS)]
     pub allow_holes: bool,
-    /// Allows Rigel to overwrite this target: repeat its path; may be given several times
+    /// Target that Rigel may overwrite, by the same path; may be repeated
     #[arg(long, value_name = "PATH", help_heading = RIGELS)]
     pub destroy: Vec<PathBuf>,
     #[expect(missing_docs, reason = "clap would show it instead of the options")]
     #[command(flatten, next_help_heading = RIGELS)]
     pub outcome: OutcomeArgs,
-    /// Minimum number of threads; psync has one for each outstanding I/O [default: 1]
+    /// Minimum number of threads; psync has one per outstanding I/O [default: 1]
     #[arg(long, value_name = "N", help_heading = RIGELS, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
 
@@ -156,7 +157,7 @@ const RIGELS: &str = "Rigel's options";
 /// Orion's options in its spelling, with the valid values of each. Tests compare this table with the definition above.
 const ORION_OPTIONS: [(&str, &str); 19] = [
     ("run", "one of oltp, dss, simple, normal, advanced"),
-    ("testname", "a name, with a path before it if need be"),
+    ("testname", "a name, which may include a path"),
     ("num_disks", "a whole number of at least 1"),
     ("size_small", "a whole number of KB from 1 to 1048576"),
     ("size_large", "a whole number of KB from 1 to 1048576"),
@@ -165,7 +166,7 @@ const ORION_OPTIONS: [(&str, &str); 19] = [
     ("simulate", "concat or raid0"),
     ("stripe", "a whole number of KB from 1 to 1048576"),
     ("write", "a whole number from 0 to 100: the percentage of I/Os that are writes"),
-    ("cache_size", "a whole number of MB; 0 = no warm-up at all"),
+    ("cache_size", "a whole number of MB; 0 = no warm-up"),
     ("duration", "a whole number of seconds, at least 1"),
     ("matrix", "one of basic, detailed, point, row, col, max"),
     ("num_small", "a whole number"),
@@ -188,7 +189,7 @@ const RIGEL_VALUES: [(&str, &str); 8] = [
     ("seed", "a whole number"),
 ];
 
-/// How the targets form one volume, as in `-simulate`; the stripe is given by `-stripe`.
+/// How the targets are combined into one volume, as in `-simulate`; the stripe is given by `-stripe`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simulate {
     /// One after the other.
@@ -387,7 +388,7 @@ fn refusal(error: &clap::Error, typed: &[OsString]) -> Error {
         }
         ErrorKind::InvalidUtf8 => {
             let bad = typed.iter().find(|argument| argument.to_str().is_none()).cloned().unwrap_or_default();
-            Error::usage(format!("'{}' is not UTF-8 text", bad.display()), "only paths may have other bytes in them")
+            Error::usage(format!("'{}' is not UTF-8 text", bad.display()), "only paths may contain other bytes")
         }
         _ => {
             let rendered = single_dash(&error.render().to_string());
@@ -406,8 +407,8 @@ fn unknown(long: &str, suggestion: Option<String>, typed: &[OsString]) -> Error 
     };
     let form = if single.starts_with('-') && has(single) { single } else { long };
     if !form.starts_with('-') {
-        let hint = "options begin with a dash; targets are given by a .lun file or --target";
-        return Error::usage(format!("'{form}' is no option"), hint);
+        let hint = "options begin with a dash; targets are given in a .lun file or with --target";
+        return Error::usage(format!("'{form}' is not an option"), hint);
     }
     let hint = match suggestion {
         Some(suggestion) => format!("did you mean {}? -help lists the options", single_dash(&suggestion)),
@@ -444,7 +445,7 @@ impl OrionArgs {
             None => Ok(()),
             Some(option) => Err(Error::usage(
                 format!("{option} cannot be given with --resume {}", run.display()),
-                "the run goes on as it was asked for; start another to change it",
+                "a resumed run has its original options; start another run to change them",
             )),
         }
     }
@@ -467,7 +468,7 @@ impl OrionArgs {
                     let name = directory.display();
                     return Err(Error::usage(
                         format!("'{name}' in the LUN file is a directory"),
-                        format!("name files or devices there, or have a scratch file made by --target {name}"),
+                        format!("list files or devices there, or make a scratch file with --target {name}"),
                     ));
                 }
                 Target::Paths { members, layout: Layout::Concat }
@@ -525,12 +526,12 @@ impl OrionArgs {
         let remarks = [
             (
                 self.storax,
-                "-storax does nothing here: it is for Exadata's storage library, which only Oracle's program has",
+                "-storax has no effect: it is for Exadata's storage library, which only Oracle's program has",
             ),
-            (self.hugenotneeded, "-hugenotneeded does nothing here: no huge pages are asked for in the first place"),
+            (self.hugenotneeded, "-hugenotneeded has no effect: huge pages are not used"),
             (
                 !self.destroy.is_empty() && self.write == 0 && self.outcome.resume.is_none(),
-                "--destroy does nothing here: without -write nothing is written",
+                "--destroy has no effect: without -write nothing is written",
             ),
         ];
         remarks.into_iter().filter(|(given, _)| *given).map(|(_, remark)| remark.to_string()).collect()
@@ -645,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_option_the_value_and_what_would_be_valid() {
+    fn a_refusal_names_the_option_the_value_and_valid_values() {
         for (line, words) in [
             ("", &["-run is missing", "oltp, dss, simple, normal, advanced"][..]),
             ("-run", &["-run has no value", "oltp, dss"]),
@@ -662,17 +663,17 @@ mod tests {
             ("-run oltp -engine psync", &["'-engine'", "--engine has two dashes"]),
             ("-run oltp --engine fio", &["--engine 'fio' is not valid", "libaio"]),
             ("-run oltp -x", &["unknown option '-x'"]),
-            ("-run oltp /dev/sdb", &["'/dev/sdb' is no option", "--target"]),
+            ("-run oltp /dev/sdb", &["'/dev/sdb' is not an option", "--target"]),
             ("-run oltp -run dss", &["-run is given twice"]),
             ("-run oltp -verbose=yes", &["-verbose takes no value"]),
             ("-run oltp --seed minus", &["--seed 'minus' is not valid", "a whole number"]),
             ("-run oltp --scratch-size big", &["--scratch-size 'big' is not valid", "4GiB"]),
             ("-run oltp --target sim:0,1ms", &["sim:0,1ms"]),
-            ("-run oltp --target sim: --target /a", &["sim:", "alone"]),
+            ("-run oltp --target sim: --target /a", &["sim:", "only target"]),
             ("-run oltp --target /a --target /a", &["/a", "twice"]),
-            ("-run oltp --target dir --target /a", &["dir", "alone"]),
+            ("-run oltp --target dir --target /a", &["dir", "give only the directory"]),
             ("-run oltp --target /a --keep", &["--keep", "--target DIR"]),
-            ("-run advanced -matrix point -num_small 1", &["-num_large is missing"]),
+            ("-run advanced -matrix point -num_small 1", &["needs -num_large"]),
             ("--resume run -duration 5", &["-duration", "--resume run"]),
             ("--resume run --engine psync", &["--engine", "--resume run"]),
         ] {
@@ -688,13 +689,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_without_orions_options() {
+    fn a_run_is_resumed_without_orions_options() {
         let args = args("--resume some/run -verbose");
         assert_eq!((args.run, args.outcome.resume.as_deref()), (None, Some(Path::new("some/run"))));
     }
 
     #[test]
-    fn what_means_nothing_here_is_explained() {
+    fn options_without_effect_are_explained() {
         let remarks = args("-run oltp -storax -hugenotneeded").remarks();
         assert!(remarks[0].starts_with("-storax") && remarks[1].starts_with("-hugenotneeded"), "{remarks:?}");
         assert!(args("-run oltp").remarks().is_empty());

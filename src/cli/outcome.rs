@@ -10,25 +10,25 @@ use std::path::PathBuf;
 /// Where the results of a run go, and what is shown meanwhile.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OutcomeArgs {
-    /// Directory for the results [default: a .rigel directory here, named by verb and time]
+    /// Directory for the run [default: a new .rigel directory here, named after verb and time]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Prints the results as JSON, and nothing else to stdout
+    /// Print the results as JSON, and nothing else to stdout
     #[arg(long)]
     pub json: bool,
-    /// Hides progress; results, warnings and errors are still shown
+    /// Hide progress; results, warnings and errors are still shown
     #[arg(long)]
     pub no_progress: bool,
-    /// Shows the run on a live screen
+    /// Show the run on a live screen
     #[arg(long, conflicts_with = "no_progress")]
     pub live: bool,
-    /// Seed of the random numbers [default: a new one]
+    /// Seed of the random number generator [default: a new one]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub seed: Option<u64>,
-    /// Resumes the run in this directory, or with this journal, with its original options
+    /// Resume the run in this directory, or with this journal, with its original options
     #[arg(long, value_name = "RUN")]
     pub resume: Option<PathBuf>,
-    /// Serves figures to Prometheus at this address, such as 127.0.0.1:9464, as long as the run lasts
+    /// Serve metrics for Prometheus at this address during the run, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<ListenAddress>,
 }

@@ -42,7 +42,7 @@ pub(super) fn concluded(outcome: Result<u8, Error>) -> Result<u8, Error> {
     match (outcome, LOST.get()) {
         (Ok(_), Some(why)) => Err(Error::failed(
             format!("the results could not be written to stdout: {why}"),
-            "send them to where there is room; `rigel report` prints those of a run again",
+            "free some space; `rigel report` prints the results of a run again",
         )),
         (outcome, _) => outcome,
     }

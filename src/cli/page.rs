@@ -33,7 +33,7 @@ pub(super) fn show(run: &Run, result: &RunResult, directory: &Path, json: bool, 
 
 /// Prints the location of a run's record, and writes its page.
 pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str) {
-    remark(&format!("\nthe whole record, for {verbs}:\n  {}\n", directory.display()));
+    remark(&format!("\nthe journal, for {verbs}:\n  {}\n", directory.display()));
     beside(run, result, directory);
 }
 
@@ -42,9 +42,10 @@ pub(super) fn place(run: &Run, result: &RunResult, directory: &Path, verbs: &str
 pub(super) fn put(page: &Document, place: &Path) {
     let path = beside_journal(place);
     match files::replace(&path, html::render(page).as_bytes()) {
-        Ok(()) => remark(&format!("the page to look at:\n  {}\n", path.display())),
+        Ok(()) => remark(&format!("the HTML page:\n  {}\n", path.display())),
         Err(error) => remark(&format!(
-            "rigel: cannot write '{}': {error}\n  the journal is whole: rigel report {} --html writes it again\n",
+            "rigel: cannot write '{}': {error}\n  the journal is complete: rigel report {} --html writes the page \
+             again\n",
             path.display(),
             place.display()
         )),
@@ -74,10 +75,10 @@ pub(super) fn write(page: &Document, path: &Path) -> Result<(), Error> {
     files::replace(path, text.as_bytes()).map_err(|error| {
         Error::failed(
             format!("cannot write '{}': {error}", path.display()),
-            "name another file by --html FILE, or - for stdout",
+            "give another file with --html FILE, or - for stdout",
         )
     })?;
-    remark(&format!("the page to look at:\n  {}\n", path.display()));
+    remark(&format!("the HTML page:\n  {}\n", path.display()));
     Ok(())
 }
 
@@ -90,8 +91,8 @@ fn refuse_other(path: &Path) -> Result<(), Error> {
     };
     if path.exists() && !(path.is_file() && is_page()) {
         return Err(Error::usage(
-            format!("--html '{}' exists and is no page", path.display()),
-            "name another file, such as report.html",
+            format!("--html '{}' exists and is not a page of Rigel", path.display()),
+            "give another file, such as report.html",
         ));
     }
     Ok(())

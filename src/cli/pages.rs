@@ -7,14 +7,14 @@ use clap::Args;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Writes the manual pages into a directory
+/// Write the manual pages into a directory
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
     /// Directory for the pages
     directory: PathBuf,
 }
 
-/// Prints completions for a shell
+/// Print completions for a shell
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
     /// The shell
@@ -26,7 +26,7 @@ pub(super) fn man(args: &ManArgs, command: &clap::Command) -> Result<u8, Error> 
     let failed = |error: std::io::Error| {
         Error::failed(
             format!("cannot write manual pages to '{}': {error}", args.directory.display()),
-            "name a directory",
+            "give a directory that you may write to",
         )
     };
     let directory = Directory::make(&args.directory).map_err(failed)?;

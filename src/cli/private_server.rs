@@ -20,16 +20,16 @@ const LOAD_DEGREE_MAX: u32 = 64;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
 pub(super) struct ServerArgs {
-    /// Which server
+    /// Kind of server
     #[arg(long, value_name = "SERVER", value_enum, default_value_t = ServerKind::Postgres, conflicts_with = "resume")]
     server: ServerKind,
-    /// Directory of its programs [default: the newest that are installed]
+    /// Directory of the server's programs [default: the newest installed version]
     #[arg(long, value_name = "DIR")]
     server_bin: Option<PathBuf>,
-    /// A setting of the server by its name there, such as `io_method=io_uring`; may be repeated
+    /// Configuration setting of the server, such as `io_method=io_uring`; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     server_set: Vec<String>,
-    /// Its buffer cache: small, so that reads are physical
+    /// Size of the server's buffer cache; small, so that reads are physical
     #[arg(long, value_name = "SIZE", default_value = "32MiB", conflicts_with = "resume")]
     buffer_cache: Bytes,
 }
@@ -39,7 +39,7 @@ pub(super) struct ServerArgs {
 enum ServerKind {
     /// `PostgreSQL`
     Postgres,
-    /// `MariaDB`, or `MySQL`
+    /// `MariaDB` or `MySQL`
     Mariadb,
 }
 
@@ -102,8 +102,8 @@ fn layer_3_limited(server: &mut Server) -> Finding {
         Ok(limit) => Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "layer 3 reads through the page cache; the server's processes have {limit} of memory together, cache \
-                 included"
+                "layer 3 reads through the page cache; the server's processes are limited to {limit} of memory in \
+                 total, cache included"
             ),
         ),
         Err(why) => Finding::warning(
@@ -119,7 +119,7 @@ fn tell_leftovers(directory: &Path) {
     // A directory that cannot be listed is refused for what it is elsewhere.
     for left in server::leftovers(directory).unwrap_or_default() {
         remark(&format!(
-            "a {} server of rigel {}, which is gone, has {} in {}; `rigel sql clean {}` removes it\n",
+            "a {} server of rigel {}, which no longer runs, takes {} in {}; `rigel sql clean {}` removes it\n",
             left.dbms,
             left.rigel,
             left.bytes,
@@ -136,7 +136,8 @@ fn limited(server: &mut Server) -> Vec<Finding> {
         Ok(limit) => vec![Finding::note(
             FindingName::MemoryLimit,
             format!(
-                "{version} reads through the page cache; its processes have {limit} of memory together, cache included"
+                "{version} reads through the page cache; its processes are limited to {limit} of memory in total, \
+                 cache included"
             ),
         )],
         Err(why) => vec![Finding::warning(
@@ -158,7 +159,7 @@ fn refuse_full(directory: &Path, tables: Tables, updates: bool) -> Result<(), Er
     let needed = Bytes(needed.saturating_add(needed / 10).saturating_add(log + 512 * MIB));
     if free < needed {
         return Err(Error::usage(
-            format!("'{}' has {free} free, and tables and server need {needed}", directory.display()),
+            format!("'{}' has {free} free, but the tables and the server need {needed}", directory.display()),
             "give a smaller --scale, or another directory",
         ));
     }
@@ -182,7 +183,7 @@ impl ServerArgs {
     /// The refusal of these options where no private server is made.
     pub(super) fn without_server() -> Error {
         Error::usage(
-            "--server, --server-bin and --server-set are for a private server, and none is made",
+            "--server, --server-bin and --server-set are for a private server, and --on is missing",
             "add --on DIR, or leave them out",
         )
     }
@@ -209,7 +210,7 @@ impl ServerArgs {
                     "" => "the private server of this run was made without --server-set".to_string(),
                     named => format!("the private server of this run was made with{named}"),
                 },
-                "a journal alone names no programs and settings: give the same options again, if you know them to be \
+                "programs and settings are not taken from a journal: give the same options again, if you know them to be \
                  your own",
             ));
         }
@@ -222,7 +223,7 @@ impl ServerArgs {
             text.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string())).ok_or_else(
                 || {
                     Error::usage(
-                        format!("--server-set '{text}' is no setting"),
+                        format!("--server-set '{text}' is not a setting"),
                         "write NAME=VALUE, such as io_method=sync",
                     )
                 },
@@ -245,7 +246,7 @@ pub(super) fn load_tables(
         let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
             LoadEvent::Rows { done, of } => progress.fill("loading", Bytes(done * block), Bytes(of * block)),
-            LoadEvent::Indexing => progress.say("making the indexes"),
+            LoadEvent::Indexing => progress.say("creating the indexes"),
             LoadEvent::Verifying => progress.say("checking rows, blocks and order"),
         }
     };
@@ -254,10 +255,10 @@ pub(super) fn load_tables(
     let loaded = loaded?;
     let before = match loaded.rows_before {
         0 => String::new(),
-        rows => format!(", {rows} of them from before"),
+        rows => format!(", {rows} of them by an earlier load"),
     };
     remark(&format!(
-        "loaded: {} rows{before} in {} blocks, one to a block; correlation of key and place {:.3}\n",
+        "loaded: {} rows{before} in {} blocks, one per block; correlation of key and position {:.3}\n",
         loaded.rows, loaded.blocks, loaded.correlation
     ));
     Ok(())

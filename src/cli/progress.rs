@@ -77,7 +77,7 @@ impl Progress {
             ProgressMode::Lines => Some(lines()),
             ProgressMode::Live => Some(View::open(&escaped(title), points).map_or_else(
                 |why| {
-                    output::remark(&format!("no live view: {why}; progress is told by lines\n"));
+                    output::remark(&format!("no live view: {why}; progress is printed in lines\n"));
                     lines()
                 },
                 ProgressLine::Live,
@@ -173,7 +173,7 @@ impl Progress {
         let (ended, points) = (self.number, self.points);
         match &self.line {
             Some(ProgressLine::Terminal(bar)) => {
-                bar.set_message(format!("round {ended}/{points} done, the next in {}", seconds(left.as_secs_f64())));
+                bar.set_message(format!("round {ended}/{points} done, next in {}", seconds(left.as_secs_f64())));
             }
             Some(ProgressLine::Live(view)) => {
                 view.tell(|state, now| state.wait(&format!("round {}", ended + 1), now.plus(left)));
@@ -279,7 +279,7 @@ impl Progress {
 /// Says why a point broke, and how many of its operations failed, by cause.
 fn went_wrong(record: &PointRecord) -> String {
     let mut text = match &record.end {
-        End::Broken(why) => format!("; broke: {why}"),
+        End::Broken(why) => format!("; broken: {why}"),
         End::Complete | End::Stopped => String::new(),
     };
     for (cause, count) in record.streams.iter().flat_map(|stream| stream.total().failed) {

@@ -48,7 +48,7 @@ impl Drop for Silent<'_> {
 /// There is no terminal, or a signal ended the prompt.
 pub(super) fn password(address: &Address) -> Result<Secret, Error> {
     let failed = |error: io::Error| {
-        Error::failed(format!("the password cannot be asked for: {error}"), "put it in a file named by --password-file")
+        Error::failed(format!("the password cannot be asked for: {error}"), "give a file with --password-file")
     };
     let stop = stop_flag()?;
     let suspend = Suspend::heeded().map_err(failed)?;
@@ -63,7 +63,7 @@ pub(super) fn password(address: &Address) -> Result<Secret, Error> {
         }
         drop(silent);
         if stop.load(Ordering::Relaxed) {
-            return Err(Error::failed("stopped while the password was asked for", ""));
+            return Err(Error::failed("stopped at the password prompt", ""));
         }
         suspend.wanted.store(false, Ordering::Relaxed);
         emulate_default_handler(SIGTSTP).map_err(failed)?;

@@ -43,11 +43,11 @@ struct GivenOption<'a> {
 }
 
 /// How `--depth` and `--sessions` are written.
-const DEPTHS_USAGE: &str = "write it as 1..64, which doubles, 8..64/8, a list such as 1,2,5,9, or one number";
+const DEPTHS_USAGE: &str = "write it as 1..64, which doubles, 8..64/8, a list such as 1,2,5,9, or a single number";
 
 /// How `--rate` is written.
-const RATES_USAGE: &str =
-    "write it as 1k..30k, 1k..30k/500, a list such as 500,1k,2k, one rate, or as shares of the maximum: 10%..120%";
+const RATES_USAGE: &str = "write it as 1k..30k, 1k..30k/500, a list such as 500,1k,2k, a single rate, or in \
+                           percent of the maximum: 10%..120%";
 
 /// The loads of `--depth` or `--sessions`, whichever `option` names: a range doubles unless it has a step.
 ///
@@ -116,7 +116,7 @@ impl GivenOption<'_> {
                 let ((first, unit), (last, last_unit)) = (read(first)?, read(last)?);
                 let step = step.map(read).transpose()?;
                 if last_unit != unit || step.is_some_and(|(_, step_unit)| step_unit != unit) {
-                    return Err(self.wrong("shares and plain numbers are mixed"));
+                    return Err(self.wrong("percentages and plain numbers are mixed"));
                 }
                 (self.range(first, last, step.map(|(step, _)| step), unit)?, unit)
             }
@@ -131,12 +131,12 @@ impl GivenOption<'_> {
         self.refuse_many(read.len() as f64)?;
         let unit = read[0].1;
         if read.iter().any(|(_, other)| *other != unit) {
-            return Err(self.wrong("shares and plain numbers are mixed"));
+            return Err(self.wrong("percentages and plain numbers are mixed"));
         }
         let values: Vec<f64> = read.into_iter().map(|(value, _)| value).collect();
         if let Some(two) = values.windows(2).find(|two| two[0] >= two[1]) {
             let [before, after] = [two[0], two[1]].map(|value| unit.print(value));
-            return Err(self.wrong(&format!("{after} stands after {before}, and loads are listed ascending")));
+            return Err(self.wrong(&format!("{after} comes after {before}, and a list must be ascending")));
         }
         Ok((values, unit))
     }
@@ -144,10 +144,10 @@ impl GivenOption<'_> {
     fn check(self, value: f64, unit: RangeUnit) -> Result<(), Error> {
         let said = unit.print(value);
         if value <= 0.0 {
-            return Err(self.wrong(&format!("{said} is no load")));
+            return Err(self.wrong(&format!("{said} is not a load")));
         }
         if unit != RangeUnit::Percent && value.fract() != 0.0 {
-            return Err(self.wrong(&format!("{said} is not whole")));
+            return Err(self.wrong(&format!("{said} is not a whole number")));
         }
         if value > unit.greatest() {
             return Err(self.wrong(&format!("{said} is more than {}", unit.print(unit.greatest()))));
@@ -159,8 +159,8 @@ impl GivenOption<'_> {
         if points <= POINTS_MAX {
             return Ok(());
         }
-        let what = format!("{} {}: that is {points:.0} points, and {POINTS_MAX} are the most", self.option, self.text);
-        Err(Error::usage(what, "take larger steps, as in 1..64/8 or 1k..30k/5k"))
+        let what = format!("{} {}: that makes {points:.0} points; the maximum is {POINTS_MAX}", self.option, self.text);
+        Err(Error::usage(what, "use larger steps, as in 1..64/8 or 1k..30k/5k"))
     }
 
     /// The loads from `first` to `last`, both included.
@@ -208,30 +208,30 @@ fn round_step(span: f64, unit: RangeUnit) -> f64 {
 /// # Errors
 /// A kind is unknown or given twice, writes are of two kinds, or the shares do not sum to 100 %.
 pub fn mix(text: &str) -> Result<Mix, Error> {
-    const USAGE: &str = "write it as read=70,write=30, in percent; log instead of write makes every write durable";
+    const USAGE: &str = "write it as read=70,write=30, in percent; log instead of write for durable writes";
     let wrong = |why: String| Error::usage(format!("--mix {text}: {why}"), USAGE);
     let mut shares: Vec<(&str, f64)> = Vec::new();
     for part in text.split(',') {
-        let (kind, share) = part.split_once('=').ok_or_else(|| wrong(format!("'{part}' is no kind and its share")))?;
+        let (kind, share) = part.split_once('=').ok_or_else(|| wrong(format!("'{part}' is not KIND=SHARE")))?;
         let kind = kind.trim();
         if !["read", "write", "log"].contains(&kind) {
-            return Err(wrong(format!("'{kind}' is no kind of I/O")));
+            return Err(wrong(format!("'{kind}' is not a kind of I/O")));
         }
         if shares.iter().any(|(known, _)| *known == kind) {
             return Err(wrong(format!("'{kind}' is given twice")));
         }
         let share = share.trim();
         let percent = plain(share.strip_suffix('%').unwrap_or(share));
-        shares.push((kind, percent.ok_or_else(|| wrong(format!("'{share}' is no share")))?));
+        shares.push((kind, percent.ok_or_else(|| wrong(format!("'{share}' is not a percentage")))?));
     }
     let share = |wanted: &str| shares.iter().find(|(kind, _)| *kind == wanted).map_or(0.0, |(_, share)| *share);
     let (writes, log) = (share("write"), share("log"));
     if writes > 0.0 && log > 0.0 {
-        return Err(wrong("writes are durable or they are not".into()));
+        return Err(wrong("write and log exclude each other".into()));
     }
     let sum = tidy(shares.iter().map(|(_, share)| share).sum());
     if (sum - 100.0).abs() > 1e-6 {
-        return Err(wrong(format!("the shares sum to {sum} %, not to 100")));
+        return Err(wrong(format!("the shares sum to {sum} %, not to 100 %")));
     }
     let ratio = Ratio::from_percent((writes + log).min(100.0));
     Ok(Mix { writes: ratio.expect("a share of what sums to 100"), durable: log > 0.0 })
@@ -242,13 +242,13 @@ pub fn mix(text: &str) -> Result<Mix, Error> {
 /// # Errors
 /// The text is invalid.
 pub fn background(text: &str) -> Result<Background, Error> {
-    const USAGE: &str = "write it as large:2, or large:2@512k for another size than 1MiB";
+    const USAGE: &str = "write it as large:2, or as large:2@512k for a size other than 1MiB";
     let wrong = |why: &str| Error::usage(format!("--background {text}: {why}"), USAGE);
-    let rest = text.strip_prefix("large:").ok_or_else(|| wrong("there is only 'large'"))?;
+    let rest = text.strip_prefix("large:").ok_or_else(|| wrong("the only kind is 'large'"))?;
     let (depth, size) = rest.split_once('@').map_or((rest, None), |(depth, size)| (depth, Some(size)));
     let depth = depth.trim().parse().ok().filter(|depth| (1..=4096).contains(depth));
-    let depth = depth.ok_or_else(|| wrong("the number outstanding lies in 1 to 4096"))?;
-    let size = size.map_or(Ok(Bytes(MIB)), |size| size.parse().map_err(|_| wrong("the size is no size")))?;
+    let depth = depth.ok_or_else(|| wrong("the number of outstanding I/Os must be from 1 to 4096"))?;
+    let size = size.map_or(Ok(Bytes(MIB)), |size| size.parse().map_err(|_| wrong("the part after @ is not a size")))?;
     Ok(Background { length: size_of_io("--background", size)?, depth })
 }
 

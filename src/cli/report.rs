@@ -10,28 +10,27 @@ use crate::report::{self, data, fio, sql, text};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Makes a report of a run from its journal
+/// Print a report of a run, computed from its journal
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// The run's directory, or its journal
+    /// Directory of the run, or its journal
     run: PathBuf,
-    /// Which report
+    /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
-    /// Short for --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Show everything that the page has in words and tables, and every note in full
     #[arg(long, conflicts_with_all = ["json", "emit_fio", "orion_files", "html"])]
     verbose: bool,
-    /// Prints the fio job that does what this data point does: 4,1 for four small I/Os and one large; depth:8; rate:900
+    /// Print a fio job for the same load as this data point: 4,1 for four small I/Os and one large; depth:8; rate:900
     #[arg(long, value_name = "POINT", conflicts_with_all = ["format", "json"])]
     emit_fio: Option<String>,
-    /// Writes Orion's six files again, into this directory
+    /// Write Orion's six files into this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "json", "emit_fio"])]
     orion_files: Option<PathBuf>,
-    /// Writes a page to look at, in one file that needs nothing else; - is stdout [default: report.html beside the
-    /// journal]
+    /// Write an HTML page, in one self-contained file; - is stdout [default: report.html next to the journal]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["format", "json", "emit_fio", "orion_files"])]
     #[expect(clippy::option_option, reason = "not asked for, asked for, asked for by name")]
     html: Option<Option<PathBuf>>,
@@ -40,15 +39,15 @@ pub(super) struct ReportArgs {
 /// A form of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// For people
+    /// Text for people
     Text,
-    /// A line for every class of every point
+    /// One line for each class of each point
     Csv,
-    /// Everything that is derived
+    /// All derived figures
     Json,
     /// Orion's summary
     Orion,
-    /// Of a database: a line a point in the shape of SLOB's `awr_info`
+    /// For databases: one line per point, in the format of SLOB's `awr_info`
     Awr,
 }
 
@@ -95,7 +94,7 @@ impl ReportArgs {
             || self.orion_files.is_some()
             || matches!(format, ReportFormat::Orion | ReportFormat::Awr)
         {
-            return Err(Error::usage("this run is a soak", "there are --format text, csv and json, and --html"));
+            return Err(Error::usage("this run is a soak", "use --format text, csv or json, or --html"));
         }
         let (header, found, cut) = soak::read(&self.run)?;
         if let Some(file) = &self.html {
@@ -109,7 +108,8 @@ impl ReportArgs {
         }
         if cut && !journal::is_being_written(&self.run) {
             output::remark(
-                "rigel: the journal's last line was cut off and is left out; resume by rigel soak --resume\n",
+                "rigel: the journal's last line is incomplete and is left out; resume the soak with rigel soak \
+                 --resume\n",
             );
         }
         Ok(0)
@@ -119,14 +119,15 @@ impl ReportArgs {
 fn awr(run: &Run, found: &RunResult) -> Result<String, Error> {
     match found {
         RunResult::Curve(found) if found.busiest().is_some() => Ok(sql::awr_lines(run, &found.points)),
-        _ => {
-            Err(Error::usage("this run is not of a database's sessions", "--format text, csv or json reports any run"))
-        }
+        _ => Err(Error::usage(
+            "this run did not measure database sessions",
+            "--format text, csv or json reports any run",
+        )),
     }
 }
 
 pub(super) fn warn_if_cut(run: &Run) {
     if run.cut {
-        output::remark("rigel: the journal's last line was cut off and is left out; resume the run by --resume\n");
+        output::remark("rigel: the journal's last line is incomplete and is left out; resume the run with --resume\n");
     }
 }

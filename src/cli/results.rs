@@ -77,8 +77,8 @@ impl Results {
         }
         made.map_err(|error| {
             Error::failed(
-                format!("cannot make the result directory '{}': {error}", self.path.display()),
-                "name another with --out DIR",
+                format!("cannot create the result directory '{}': {error}", self.path.display()),
+                "give another with --out DIR",
             )
         })
     }

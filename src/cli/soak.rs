@@ -28,11 +28,12 @@ const EVERY_STEADY: [Nanos; 2] = [Nanos::from_secs(60), Nanos::from_secs(300)];
 /// Duration above which a soak uses the longer rounds.
 const DAYS: Nanos = Nanos::from_secs(2 * 86_400);
 
-/// Repeats one round for hours to weeks, and reports how predictable the storage is
+/// Repeat one round for hours to weeks, and report how predictable the storage is
 ///
-/// Rounds are of fixed work (--work), begun at equal distances, or follow on each other without a pause. Each is in
-/// the journal before the next begins: rigel report works meanwhile, and --resume goes on after a reboot. Reads only,
-/// unless --mix or --update has writes. Targets may be databases, loaded by rigel sql load.
+/// Rounds either do fixed work (--work) and start at equal intervals, or follow each other without a pause. Each
+/// round is in the journal before the next one starts: `rigel report` works during the soak, and --resume resumes
+/// it after a reboot. Reads only, unless --mix or --update includes writes. Targets may also be databases that
+/// `rigel sql load` has loaded.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, \
                         3 an objective was missed for longer than --slo-share allows.")]
@@ -51,16 +52,17 @@ pub(super) struct SoakArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Timetable")]
 struct TimetableArgs {
-    /// Work of a round: operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
+    /// Fixed work per round: operations, such as 100000ops, or bytes, such as 2GiB [default: until the next round]
     #[arg(long, value_name = "WORK", conflicts_with = "resume")]
     work: Option<String>,
-    /// Time from the start of a round to the start of the next [default: 15m with --work, else 1m, 5m beyond two days]
+    /// Time from the start of one round to the start of the next [default: 15m with --work, else 1m, or 5m if --for
+    /// exceeds 2d]
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     every: Option<Nanos>,
-    /// How long the soak lasts, such as 7d
+    /// Duration of the soak, such as 7d
     #[arg(long = "for", value_name = "TIME", conflicts_with = "resume", required_unless_present = "resume")]
     lasting: Option<Nanos>,
-    /// Maximum time of a round of fixed work [default: when the next one begins]
+    /// Maximum time of a round of fixed work [default: as --every]
     #[arg(long, value_name = "TIME", conflicts_with = "resume", requires = "work")]
     limit: Option<Nanos>,
     /// Objective that every round must meet: 'p99<2ms', 'mean<500us', 'max<100ms', 'rate>5000'; may be repeated
@@ -75,7 +77,8 @@ struct TimetableArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct SoakLoadArgs {
-    /// Closed loop: number of outstanding I/Os, or of database sessions [default: 8, or those of the tables]
+    /// Closed loop: number of outstanding I/Os [default: 8] or of database sessions [default: 16, or one per table
+    /// if more]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rate"], value_parser = clap::value_parser!(u32).range(1..=4096))]
     depth: Option<u32>,
     /// Open loop: offered load in I/Os per second, due at random times
@@ -90,7 +93,7 @@ struct SoakLoadArgs {
     /// Size of an I/O
     #[arg(long, value_name = "SIZE", default_value = "8KiB", conflicts_with = "resume")]
     size: String,
-    /// Which blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
+    /// Order of the blocks: uniform, zipf:0.99, hotspot:20%:80%, sequential or permutation
     #[arg(long, value_name = "PATTERN", default_value = "uniform", conflicts_with = "resume")]
     pattern: String,
 }
@@ -99,8 +102,8 @@ struct SoakLoadArgs {
 pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     if args.measuring.outcome.resume.is_some() && args.work != WorkArgs::default() {
         return Err(Error::usage(
-            "a resumed soak has its work from its beginning",
-            "give --resume without it, or begin another soak",
+            "a resumed soak has its original options",
+            "give --resume without options of the work, or start another soak",
         ));
     }
     let metrics = Metrics::of(&args.measuring.outcome)?;
@@ -112,7 +115,7 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8, Error> {
     let (mut job, last) = match &args.measuring.outcome.resume {
         Some(run) => {
             let Some(resumed) = rounds::resume(run, &args.measuring, &mut ended)? else {
-                remark("nothing of this soak is left to measure\n\n");
+                remark("this soak is complete: nothing is left to measure\n\n");
                 return report_on(Results::existing(run).path(), args.measuring.outcome.json, None);
             };
             resumed
@@ -133,12 +136,12 @@ fn report_on(directory: &Path, json: bool, stopped: Option<bool>) -> Result<u8, 
     } else {
         output::result(&text::render(&document, Extent::Summary));
     }
-    remark(&format!("\nthe whole record, for `rigel report`:\n  {}\n", directory.display()));
+    remark(&format!("\nthe journal, for `rigel report`:\n  {}\n", directory.display()));
     page::put(&document, directory);
     if stopped == Some(true) {
         return Err(Error::failed(
-            "the soak ended before it was through",
-            format!("resume it by `rigel soak --resume {}`", directory.display()),
+            "the soak ended before it was complete",
+            format!("resume it with `rigel soak --resume {}`", directory.display()),
         ));
     }
     let missed = found.found.objectives.iter().any(|objective| objective.met == Some(false));
@@ -164,7 +167,7 @@ fn refuse_incomplete(found: &Predictability) -> Result<(), Error> {
         format!("{count} {thing}{} {what}", if *count == 1 { "" } else { "s" })
     };
     let told: Vec<String> = told.iter().filter(|(count, ..)| *count > 0).map(one).collect();
-    if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report tells which, and how")) }
+    if told.is_empty() { Ok(()) } else { Err(Error::failed(told.join(", "), "the report shows which, and why")) }
 }
 
 /// The options of a soak; `None` if the run is not a soak.
@@ -187,7 +190,8 @@ pub(super) fn read(path: &Path) -> Result<(Header, SoakResult, bool), Error> {
         let objectives = || request(header).map_or(&[][..], |request| &request.objectives);
         reader.get_or_insert_with(|| SoakReader::new(objectives())).add(&record);
     })?;
-    let request = request(&header).ok_or_else(|| Error::usage("this run is no soak", "rigel report reads any run"))?;
+    let request =
+        request(&header).ok_or_else(|| Error::usage("this run is not a soak", "rigel report reads any run"))?;
     let result = reader.unwrap_or_default().result(request);
     Ok((header, result, cut))
 }
@@ -199,8 +203,9 @@ impl SoakArgs {
         }
         if self.work != WorkArgs::default() {
             return Err(Error::usage(
-                "options for sessions of a database are given, and none is named",
-                "name one: postgres://user@host/database; for files and devices there are --mix, --pattern and --size",
+                "options for database sessions are given, but no database",
+                "give one, such as postgres://user@host/database; for files and devices use --mix, --pattern and \
+                 --size",
             ));
         }
         let length = size_of_io("--size", self.load.size.parse::<Bytes>()?)?;
@@ -212,10 +217,10 @@ impl SoakArgs {
         let asked = [
             ("--mix", self.load.mix.is_some(), "--update"),
             ("--pattern", self.load.pattern != "uniform", "--hot-spot"),
-            ("--engine", self.measuring.engine.is_some(), "the database's own"),
+            ("--engine", self.measuring.engine.is_some(), "the database's own I/O"),
             ("--buffered", self.measuring.buffered, "the database's own setting"),
             ("--size", self.load.size != "8KiB", "the database's block"),
-            ("--workers", self.measuring.workers.is_some(), "a thread for each session"),
+            ("--workers", self.measuring.workers.is_some(), "one thread per session"),
         ];
         sql::refuse_raw(&asked, &urls[0])?;
         if self.load.rate.is_some() && self.work.has_pauses() {
@@ -289,7 +294,7 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
     }
     if lasting < every {
         return Err(Error::usage(
-            format!("--for {} is over before the first round, which has {}", lasting.exact(), every.exact()),
+            format!("--for {} ends before the first round, which takes {}", lasting.exact(), every.exact()),
             "give a longer --for, such as 1d, or a shorter --every",
         ));
     }
@@ -300,8 +305,8 @@ fn refuse_timetable(every: Nanos, lasting: Nanos, limit: Option<Nanos>) -> Resul
 fn operations(text: &str, length: u32) -> Result<u64, Error> {
     let wrong = || {
         Error::usage(
-            format!("--work '{text}' is no amount of work"),
-            "write it as operations, 100000ops or 100kops, or as bytes, 2GiB",
+            format!("--work '{text}' is not an amount of work"),
+            "write it in operations, such as 100000ops or 100kops, or in bytes, such as 2GiB",
         )
     };
     let trimmed = text.trim();
@@ -333,7 +338,7 @@ fn one_rate(text: &str) -> Result<f64, Error> {
     match ranges::rates(text)? {
         Loads::Rates(rates) if rates.len() == 1 => Ok(rates[0] as f64),
         _ => Err(Error::usage(
-            format!("--rate '{text}' is not one rate"),
+            format!("--rate '{text}' is not a single rate"),
             "a soak has one load: write it as 5000 or 5k; rigel curve has ranges",
         )),
     }

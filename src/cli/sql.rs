@@ -22,7 +22,7 @@ use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Drives I/O through a database's own SQL: one row a block, by the SLOB method
+/// Drive I/O through a database's own SQL, by the SLOB method: one row per block
 #[derive(Debug, Args)]
 pub(super) struct SqlArgs {
     #[command(subcommand)]
@@ -37,13 +37,13 @@ enum SqlVerb {
     Clean(CleanArgs),
 }
 
-/// Runs the sessions, and reports what the database did
+/// Run sessions on a database, and report what it did
 ///
-/// With --on a private server is made on the storage under test, loaded, used and removed.
+/// With --on, makes a private server on the storage under test, loads it, and removes it afterwards.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load kept --max-latency.")]
+#[command(after_help = "Exit status: 0 complete, 1 failed or incomplete, 2 wrong usage, 3 no load met --max-latency.")]
 struct RunArgs {
-    /// The databases: `postgres://user@host:port/database` or `mysql://…`; sessions go to them in turn
+    /// Databases: `postgres://user@host:port/database` or `mysql://…`; sessions are assigned to them in turn
     #[arg(value_name = "URL", conflicts_with_all = ["on", "resume"])]
     urls: Vec<OsString>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ struct RunArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A private server")]
 struct PrivateArgs {
-    /// Makes a private server in this directory, on the storage under test
+    /// Make a private server in this directory, on the storage under test [without a value: .]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".", conflicts_with = "resume")]
     on: Option<PathBuf>,
     #[command(flatten)]
@@ -73,32 +73,32 @@ struct PrivateArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct ShapeArgs {
-    /// Sessions of each table [default: 16 in all]
+    /// Sessions per table [default: 16 in total]
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
-    /// A curve: one point for each of these numbers of sessions, such as 1..32
+    /// Measure a curve: one point for each number of sessions, such as 1..32
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "threads")]
     sessions: Option<String>,
-    /// Open loop: offered load in operations per second; 10%..120% is of the maximum
+    /// Open loop: offered load in operations per second; 10%..120% is of the maximum, which is measured first
     #[arg(long, value_name = "RANGE", group = "loads", conflicts_with = "resume")]
     rate: Option<String>,
-    /// Measured time of a point [default: 60s; with --sessions and --rate until it is precise, 10s at most]
+    /// Measured time of a point [default: 60s; with --sessions or --rate until precise, at most 10s]
     #[arg(long, value_name = "TIME", group = "stop")]
     run_time: Option<Nanos>,
-    /// Fixed work: number of operations of each session
+    /// Fixed work: number of operations per session
     #[arg(long, value_name = "N", group = "stop", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(conflicts_with = "resume")]
     work_loop: Option<u64>,
-    /// Measures until throughput and median are known to --precision, --run-time at most
+    /// Measure until throughput and median are known to --precision, at most --run-time
     #[arg(long, conflicts_with_all = ["work_loop", "resume"])]
     until_steady: bool,
     /// Maximum warm-up; it ends earlier when throughput is steady
     #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "resume")]
     warm_up: Nanos,
-    /// Response time objective of each point, such as 20ms@p99
+    /// Maximum response time of a point, such as 20ms@p99
     #[arg(long, value_name = "LATENCY[@QUANTILE]", conflicts_with = "resume")]
     max_latency: Option<Bound>,
-    /// Ends a point when half of its 95 % interval is below this share of the figure
+    /// Stop a point when the half-width of its 95 % interval is below this share of the figure
     #[arg(long, value_name = "SHARE", default_value = "2%", conflicts_with = "resume")]
     precision: Ratio,
 }
@@ -119,41 +119,41 @@ impl ResultsArgs {
     }
 }
 
-/// Creates the tables, or resumes a load that was interrupted
+/// Create the tables, or resume an interrupted load
 #[derive(Debug, Args)]
 struct SqlLoadArgs {
-    /// The databases: postgres://user@host:port/database or mysql://…
+    /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
-    /// Shows no progress
+    /// Hide progress
     #[arg(long)]
     no_progress: bool,
     #[command(flatten)]
     password: PasswordArgs,
     #[command(flatten)]
     tables: TablesArgs,
-    /// Reads the sizes from a slob.conf or pgio.conf; options override them
+    /// Read table sizes from a slob.conf or pgio.conf; options override them
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// The tablespace to make them in [default: the database's]
+    /// Tablespace for the tables [default: the database's]
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
 }
 
-/// Removes what load made, and nothing else
+/// Remove everything that `rigel sql load` created, and nothing else
 #[derive(Debug, Args)]
 struct DropArgs {
-    /// The databases
+    /// Databases: postgres://user@host:port/database or mysql://…
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
     #[command(flatten)]
     password: PasswordArgs,
 }
 
-/// Ends and removes private servers whose Rigel was killed
+/// Stop and remove private servers that were left because Rigel was killed
 #[derive(Debug, Args)]
 struct CleanArgs {
-    /// The directory that they were made in
+    /// Directory in which they were made
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 }
@@ -185,7 +185,7 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
     let access = database::access(&args.urls, &args.password)?;
     let removed = sql::remove(&access)?;
     if removed.is_empty() {
-        remark("nothing of ours is there\n");
+        remark("there are no tables of rigel sql load\n");
     }
     removed.iter().for_each(|name| result(&format!("removed {name}\n")));
     Ok(0)
@@ -194,7 +194,7 @@ fn remove(args: &DropArgs) -> Result<u8, Error> {
 fn clean(directory: &Path) -> Result<u8, Error> {
     let cleaned = server::clean(directory)?;
     if cleaned.removed.is_empty() && cleaned.kept.is_empty() {
-        remark("no private server is left here\n");
+        remark("there are no private servers left here\n");
     }
     cleaned.removed.iter().for_each(|what| result(&format!("{what}\n")));
     cleaned.kept.iter().for_each(|what| remark(&format!("{what}\n")));
@@ -219,8 +219,10 @@ fn measure(args: &RunArgs) -> Result<u8, Error> {
     }
     let named = database::urls(&args.urls)?.or_else(|| settings.url.clone().map(|url| vec![url]));
     let urls = named.ok_or_else(|| match args.urls.first() {
-        Some(other) => Error::usage(format!("'{}' is no database's URL", shown(&other.to_string_lossy())), NAME_ONE),
-        None => Error::usage("no database is named", NAME_ONE),
+        Some(other) => {
+            Error::usage(format!("'{}' is not the URL of a database", shown(&other.to_string_lossy())), NAME_ONE)
+        }
+        None => Error::usage("no database is given", NAME_ONE),
     })?;
     let access = database::access(&urls, &measuring.password)?;
     let tables = tables_of(&access)?;
@@ -241,8 +243,8 @@ impl RunArgs {
         let shaped = self.shape.threads.is_some() || self.shape.sessions.is_some() || self.shape.run_time.is_some();
         if self.results.outcome.resume.is_some() && (asked || shaped) {
             return Err(Error::usage(
-                "a resumed run has its sessions and its work from its beginning",
-                "give --resume without them, or begin another run",
+                "a resumed run has its original options",
+                "give --resume without options of load and work, or start another run",
             ));
         }
         if self.shape.rate.is_some() && self.work.has_pauses() {
@@ -263,14 +265,14 @@ pub(super) fn refuse_raw(asked: &[(&str, bool, &str)], url: &str) -> Result<(), 
     match asked.iter().find(|(_, given, _)| *given) {
         Some((option, _, instead)) => Err(Error::usage(
             format!("{option} is for files and devices, and '{url}' is a database"),
-            format!("leave it out; in its place there is {instead}"),
+            format!("leave it out; a database has {instead} instead"),
         )),
         None => Ok(()),
     }
 }
 
 const NAME_ONE: &str =
-    "name one: rigel sql run postgres://user@host/database; or have one made: rigel sql run --on DIR";
+    "give one: rigel sql run postgres://user@host/database; or make a private server: rigel sql run --on DIR";
 
 /// The same on a server that is made for it and removed.
 fn measure_privately(
@@ -303,8 +305,8 @@ pub(super) fn tables_of(access: &Access) -> Result<Tables, Error> {
     sql::find(access)?.ok_or_else(|| {
         let address = &access.servers[0];
         Error::usage(
-            format!("'{address}' has no tables of ours, or not all of them"),
-            format!("make them: rigel sql load {address}"),
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!("create them: rigel sql load {address}"),
         )
     })
 }

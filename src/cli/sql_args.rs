@@ -14,31 +14,31 @@ const SESSIONS: u32 = 16;
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Sessions of a database")]
 pub(super) struct WorkArgs {
-    /// Reads these settings from a slob.conf or pgio.conf; options override them
+    /// Read these settings from a slob.conf or pgio.conf; options override them
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// Rows, and so blocks, that one read visits [default: 64]
+    /// Rows, and so blocks, per read operation [default: 64]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     work_unit: Option<u32>,
-    /// Rows that one update changes [default: as --work-unit]
+    /// Rows per update operation [default: as --work-unit]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     update_work_unit: Option<u32>,
-    /// Share of the operations that update and commit, such as 10% [default: none]
+    /// Share of operations that update and commit, such as 10% [default: 0%]
     #[arg(long, value_name = "SHARE")]
     update: Option<Ratio>,
-    /// Share of the reads that scan a whole table [default: none]
+    /// Share of reads that scan a whole table [default: 0%]
     #[arg(long, value_name = "SHARE")]
     scan: Option<Ratio>,
     /// How much of a row an update changes [default: lite]
     #[arg(long, value_name = "HOW", value_enum)]
     redo_stress: Option<RedoStress>,
-    /// Every Nth operation goes to a part of its table: its offset and size, such as 16MiB+8MiB/3
+    /// Direct every Nth operation to a part of its table, by offset and size, such as 16MiB+8MiB/3
     #[arg(long, value_name = "OFFSET+SIZE/N")]
     hot_spot: Option<String>,
-    /// Every Nth operation goes to the first table
+    /// Direct every Nth operation to the first table
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     hot_schema: Option<u32>,
-    /// A pause after every Nth operation, such as 100ms..500ms/10
+    /// Pause after every Nth operation, such as 100ms..500ms/10
     #[arg(long, value_name = "MIN..MAX/N")]
     think: Option<String>,
     /// Timeout of a statement at the server; the operation then counts as failed
@@ -51,7 +51,7 @@ pub(super) struct WorkArgs {
 enum RedoStress {
     /// Two of nineteen columns
     Lite,
-    /// All of them
+    /// All nineteen columns
     Heavy,
 }
 
@@ -59,16 +59,16 @@ enum RedoStress {
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Tables")]
 pub(super) struct TablesArgs {
-    /// Tables, each with sessions of its own [default: 1]
+    /// Number of tables, each with its own sessions [default: 1]
     #[arg(short = 's', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) schemas: Option<u32>,
-    /// Size of each table: blocks, or bytes such as 1GiB [default: 1GiB]
+    /// Size of each table, in blocks or in bytes such as 1GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     scale: Option<String>,
-    /// Size of each table that is scanned, likewise [default: 1MiB]
+    /// Size of each table for scans, in blocks or bytes [default: 1MiB]
     #[arg(long, value_name = "SIZE")]
     scan_table: Option<String>,
-    /// Connections that load at the same time [default: 2]
+    /// Number of connections that load in parallel [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     load_degree: Option<u32>,
 }
@@ -105,7 +105,7 @@ impl WorkArgs {
     fn file(&self) -> Result<Option<Conf>, Error> {
         let Some(path) = &self.conf else { return Ok(None) };
         let text = files::read_text(path, files::HAND_WRITTEN_MAX).map_err(|error| {
-            Error::usage(format!("'{}' cannot be read: {error}", path.display()), "name a slob.conf or a pgio.conf")
+            Error::usage(format!("'{}' cannot be read: {error}", path.display()), "give a slob.conf or a pgio.conf")
         })?;
         let in_file = |error: Error| match error {
             Error::Usage { what, hint } => Error::usage(format!("{}: {what}", path.display()), hint),
@@ -162,12 +162,12 @@ fn refuse_misfits(work: &SqlWork) -> Result<(), Error> {
     {
         return Err(Error::usage(
             format!(
-                "a hot spot of {} from {} on does not lie within a table of {}",
+                "a hot spot of {} at offset {} is not within a table of {}",
                 bytes(spot.rows),
                 bytes(spot.first),
                 bytes(work.tables.scale)
             ),
-            "give an offset and a size that do, or load larger tables",
+            "give a smaller offset or size, or load larger tables",
         ));
     }
     let widest = work.read_rows.max(if work.updates == Ratio::ZERO { 0 } else { work.update_rows });
@@ -224,12 +224,12 @@ impl TablesArgs {
         {
             if let Some(wanted) = asked.filter(|wanted| *wanted != found) {
                 return Err(Error::usage(
-                    format!("{wanted} {name} are asked for, and {found} are loaded"),
-                    "leave the option out, or make the tables anew: rigel sql drop, then rigel sql load",
+                    format!("{wanted} {name} are requested, but {found} are loaded"),
+                    "leave the option out, or create the tables again: rigel sql drop, then rigel sql load",
                 ));
             }
             if let Some(wanted) = stated.filter(|wanted| asked.is_none() && *wanted != found) {
-                remark(&format!("the file says {wanted} {name}; {found} are loaded, and used as they are\n"));
+                remark(&format!("the file says {wanted} {name}; {found} are loaded and used\n"));
             }
         }
         Ok(())
@@ -265,8 +265,12 @@ fn scale(option: &str, text: &str) -> Result<TableSize, Error> {
     if let Ok(blocks) = text.parse() {
         return Ok(TableSize::Blocks(blocks));
     }
-    let wrong =
-        |_| Error::usage(format!("{option} '{text}' is no size"), "give blocks such as 131072, or bytes such as 1GiB");
+    let wrong = |_| {
+        Error::usage(
+            format!("{option} '{text}' is not a size"),
+            "give a number of blocks, such as 131072, or bytes, such as 1GiB",
+        )
+    };
     text.parse().map(TableSize::Bytes).map_err(wrong)
 }
 
@@ -280,8 +284,8 @@ fn hot_spot(text: &str) -> Result<HotSpotSetting, Error> {
     };
     parts().ok_or_else(|| {
         Error::usage(
-            format!("--hot-spot '{text}' is no hot spot"),
-            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every 3rd operation",
+            format!("--hot-spot '{text}' is not a hot spot"),
+            "write OFFSET+SIZE/N, such as 16MiB+8MiB/3 for every third operation",
         )
     })
 }
@@ -297,8 +301,8 @@ fn think(text: &str) -> Result<Think, Error> {
     };
     parts().ok_or_else(|| {
         Error::usage(
-            format!("--think '{text}' is no pause"),
-            "write MIN..MAX/N, such as 100ms..500ms/10 for after every 10th operation",
+            format!("--think '{text}' is not a pause"),
+            "write MIN..MAX/N, such as 100ms..500ms/10 for a pause after every tenth operation",
         )
     })
 }

@@ -25,8 +25,8 @@ impl GivenTargets<'_> {
         let Some((name, model)) = models.next() else { return Ok(None) };
         if self.targets.len() > 1 {
             return Err(Error::usage(
-                format!("{}{} stands beside another target", self.option, name.display()),
-                "a model of a device is a volume by itself; give it alone",
+                format!("{}{} is given together with another target", self.option, name.display()),
+                "a model of a device must be the only target",
             ));
         }
         model.map(Some)
@@ -37,10 +37,7 @@ impl GivenTargets<'_> {
         let (option, members): (_, Vec<PathBuf>) = (self.option, self.targets.iter().map(PathBuf::from).collect());
         let is_twice = |(index, path): &(usize, &PathBuf)| members[..*index].contains(path);
         if let Some((_, twice)) = members.iter().enumerate().find(is_twice) {
-            return Err(Error::usage(
-                format!("{option}{} is given twice", twice.display()),
-                "give it once: a target counts once",
-            ));
+            return Err(Error::usage(format!("{option}{} is given twice", twice.display()), "give every target once"));
         }
         if let Some(url) = self.targets.iter().map(|target| target.to_string_lossy()).find(|text| has_scheme(text)) {
             return Err(is_url(&url));
@@ -48,8 +45,8 @@ impl GivenTargets<'_> {
         match members.iter().find(|member| is_directory(member)) {
             None => Ok(Target::Paths { members, layout: Layout::Concat }),
             Some(directory) if members.len() > 1 => Err(Error::usage(
-                format!("{option}{} is a directory and stands beside another target", directory.display()),
-                "give the directory alone, and a scratch file is made there; or give files and devices",
+                format!("{option}{} is a directory, and another target is given with it", directory.display()),
+                "give only the directory, in which a scratch file is made; or only files and devices",
             )),
             Some(directory) => {
                 Ok(Target::Scratch { directory: directory.clone(), bytes: self.scratch_size, keep: self.keep })
@@ -69,7 +66,7 @@ impl GivenTargets<'_> {
             _ => return Ok(()),
         };
         Err(Error::usage(
-            format!("{option} is for a scratch file, and none is made on '{target}'"),
+            format!("{option} is for a scratch file, and '{target}' has none"),
             format!("give a directory: {}DIR", self.option),
         ))
     }
@@ -86,8 +83,8 @@ pub(super) fn check_members(target: &Target) -> Result<(), Error> {
 /// The error for a URL where only files and devices are allowed.
 pub(super) fn is_url(text: &str) -> Error {
     Error::usage(
-        format!("{} is a URL, and no file or device", shown(text)),
-        "name files and devices, or a directory; databases are for rigel sql, curve and soak",
+        format!("{} is a URL, not a file or device", shown(text)),
+        "give files and devices, or a directory; use rigel sql, curve or soak for databases",
     )
 }
 
@@ -99,7 +96,6 @@ fn model_of(target: &OsStr) -> Option<Result<Target, Error>> {
     }
     let size = text.strip_prefix("null:")?;
     let bytes = if size.is_empty() { Ok(Bytes(4 * GIB)) } else { size.parse::<Bytes>() };
-    let named =
-        |_| Error::usage(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or null: alone");
+    let named = |_| Error::usage(format!("'{size}' in '{text}' is not a size"), "write it as null:4GiB, or just null:");
     Some(bytes.map(|bytes| Target::Null { bytes }).map_err(named))
 }

@@ -287,9 +287,11 @@ fn run_threads<'scope, 'a: 'scope>(
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 context.stage.stop(context.clock.now());
-                let what =
-                    format!("the system gives {number} threads, and {} are needed: {error}", slots_of_workers.len());
-                refused = Some(Err(Error::failed(what, "ask for fewer outstanding I/Os, or take --engine uring")));
+                let what = format!(
+                    "only {number} threads could be started, and {} are needed: {error}",
+                    slots_of_workers.len()
+                );
+                refused = Some(Err(Error::failed(what, "request fewer outstanding I/Os, or use --engine uring")));
                 break;
             }
         }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_taken_is_unserved_and_counted_once() {
+    fn operations_that_never_started_are_unserved_and_counted_once() {
         const SPAN: Range<Nanos> = Nanos(0)..Nanos::from_secs(3);
         let pacer = open(1000.0, Arrivals::Uniform);
         let taken = (0..500).filter(|_| matches!(pacer.take(Nanos::from_secs(1), Nanos(0)), Due::Since(_))).count();

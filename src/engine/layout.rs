@@ -27,7 +27,7 @@ impl VolumeMap {
         };
         if stripe == 0 || !stripe.is_multiple_of(grain) {
             return Err(Error::usage(
-                format!("a stripe of {} would cut I/Os of {} in two", Bytes(stripe), Bytes(grain)),
+                format!("a stripe of {} would split I/Os of {}", Bytes(stripe), Bytes(grain)),
                 "make the stripe a multiple of the largest I/O",
             ));
         }
@@ -50,11 +50,11 @@ impl VolumeMap {
         if usable < 2 * grain {
             return Err(Error::usage(
                 format!(
-                    "the targets form a volume of {}, which has no room for two I/Os of {}",
+                    "the targets form a volume of {}, which is too small for two I/Os of {}",
                     Bytes(usable),
                     Bytes(grain)
                 ),
-                "name larger targets, or make the stripe or the I/Os smaller",
+                "give larger targets, or a smaller stripe or I/O size",
             ));
         }
         Ok(Self { layout, ends, usable })
@@ -102,7 +102,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_concatenation_leaves_out_what_would_be_cut_in_two() {
+    fn a_concatenation_leaves_out_partial_blocks() {
         let map = VolumeMap::new(&[1000, 300, 500], Layout::Concat, 200).unwrap();
         assert_eq!(map.usable(), 1000 + 200 + 400);
         assert_eq!(map.locate(999), (0, 999));

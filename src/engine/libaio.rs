@@ -98,7 +98,7 @@ impl Engine for Libaio {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `context`.
         check(unsafe { libc::syscall(libc::SYS_io_setup, lengths.len(), &raw mut context) }).map_err(|error| {
-            let hint = "raise fs.aio-max-nr (sysctl), or ask for fewer outstanding I/Os";
+            let hint = "raise fs.aio-max-nr (sysctl), or request fewer outstanding I/Os";
             Error::failed(format!("io_setup for {} I/Os: {error}", lengths.len()), hint)
         })?;
         Ok(Box::new(LibaioSession {

@@ -27,7 +27,7 @@ impl Engine for Null {
     }
 
     fn about(&self) -> String {
-        "null: every operation is over at once; the figures are the tool's own".into()
+        "null: every operation completes at once; the figures are those of the tool itself".into()
     }
 
     fn clock(&self) -> Clock {

@@ -137,7 +137,7 @@ pub(super) fn by_number(file: &File) -> PathBuf {
 
 fn without_proc(path: &Path) -> Error {
     Error::failed(
-        format!("'{}' cannot be looked at: /proc is not mounted here", path.display()),
+        format!("'{}' cannot be examined: /proc is not mounted here", path.display()),
         "mount it: mount -t proc proc /proc",
     )
 }
@@ -150,13 +150,13 @@ fn kind_of(metadata: &Metadata, path: &Path) -> Result<FileKind, Error> {
     } else if kind.is_block_device() {
         return Ok(FileKind::Device);
     } else if kind.is_dir() {
-        ("a directory", "name a file or a block device, or give the directory where a scratch file is to be made")
+        ("a directory", "give a file or a block device, or a single directory for a scratch file")
     } else if kind.is_char_device() {
-        ("a character device", "name a file or a block device (`lsblk` lists those)")
+        ("a character device", "give a file or a block device (`lsblk` lists block devices)")
     } else if kind.is_fifo() {
-        ("a pipe", "name a file or a block device")
+        ("a pipe", "give a file or a block device")
     } else {
-        ("a socket", "name a file or a block device")
+        ("a socket", "give a file or a block device")
     };
     Err(Error::usage(format!("'{}' is {what}", path.display()), hint))
 }
@@ -167,15 +167,15 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
         ErrorKind::NotFound => Error::usage(
             format!("'{shown}' does not exist"),
-            "check the spelling; Rigel makes no files but in a directory",
+            "check the spelling; Rigel creates a file only if a directory is given",
         ),
         ErrorKind::PermissionDenied => Error::usage(
-            format!("'{shown}' may not be read: permission denied"),
+            format!("'{shown}' cannot be read: permission denied"),
             if rustix::process::geteuid().is_root() {
-                "root is refused as well: allow the device to this container or service \
-                 (docker run --device, DeviceAllow= of systemd), or run outside of it"
+                "even root is refused: allow the device to this container or service (docker run --device, \
+                 DeviceAllow= of systemd), or run outside of it"
             } else {
-                "run as root, or as a user who may read it and every directory above"
+                "run as root, or as a user with access to it and to every directory above it"
             },
         ),
         ErrorKind::NotADirectory => Error::usage(
@@ -184,7 +184,7 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
         ),
         _ => Error::usage(
             format!("'{shown}' cannot be opened: {error}"),
-            "see whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
+            "check whether it can be read at all: `dd if=FILE of=/dev/null bs=4k count=1`",
         ),
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     use crate::engine::temp_dir::TempDir;
 
     #[test]
-    fn what_cannot_be_a_target_is_refused_by_name() {
+    fn invalid_targets_are_refused_with_their_name() {
         let place = TempDir::new("opened-refused");
         let pipe = place.0.join("pipe");
         let owner_only = Mode::from_raw_mode(0o600);

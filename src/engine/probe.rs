@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_with_its_size_and_what_was_written_of_it() {
+    fn a_file_is_reported_with_its_size_and_written_extents() {
         let place = TempDir::new("probe-file");
         let path = place.0.join("file");
         File::create(&path).unwrap().write_all(&vec![7; 1 << 20]).unwrap();

@@ -12,12 +12,12 @@ use std::os::unix::fs::FileExt;
 pub(super) const ENGINE: FileEngine = FileEngine {
     info: EngineInfo {
         name: "psync",
-        help: "pread and pwrite, on a thread for each outstanding I/O",
+        help: "pread and pwrite, one thread per outstanding I/O",
         thread_per_io: true,
         fio: FioEngine {
             name: "psync",
             options: "",
-            log_writes: "# ours is pwrite and fdatasync; of fio's fdatasync=1 the time would stand apart, under \"sync\"\n",
+            log_writes: "# Rigel measures pwrite and fdatasync together; with fdatasync=1 fio reports that time separately, under \"sync\"\n",
         },
     },
     open: |clock, volume, _| Ok(Box::new(Psync::new(clock, volume))),
@@ -44,7 +44,7 @@ impl Engine for Psync {
     }
 
     fn about(&self) -> String {
-        "psync: pread and pwrite, a thread for each outstanding I/O".into()
+        "psync: pread and pwrite, one thread per outstanding I/O".into()
     }
 
     fn clock(&self) -> Clock {

@@ -51,7 +51,7 @@ pub fn choose(name: &str, volume: Volume, lengths: &[u32]) -> Result<(Box<dyn En
 fn unknown(name: &str) -> Error {
     let names: Vec<&str> = names().collect();
     let (last, others) = names.split_last().expect("there are engines");
-    Error::usage(format!("there is no engine '{name}'"), format!("take {} or {last}", others.join(", ")))
+    Error::usage(format!("there is no engine '{name}'"), format!("use {} or {last}", others.join(", ")))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     fn an_unknown_engine_is_refused_with_the_names_of_all() {
         let said = unknown("fio").to_string();
         assert!(said.contains("there is no engine 'fio'") && names().all(|name| said.contains(name)), "{said}");
-        assert!(said.contains("take auto, uring, ") && said.contains(" or "), "{said}");
+        assert!(said.contains("use auto, uring, ") && said.contains(" or "), "{said}");
         assert_eq!((info("psync").name, info("fio").name), ("psync", "uring"));
     }
 }

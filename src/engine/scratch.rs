@@ -52,7 +52,7 @@ impl Scratch {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(format!("{} is not a directory", directory.display()), "name a directory"));
+            return Err(Error::usage(format!("{} is not a directory", directory.display()), "give a directory"));
         }
         let free = free_space(directory)?;
         let bytes = size(bytes, free)
@@ -106,7 +106,7 @@ impl Scratch {
     pub fn smaller_than_usual(&self) -> Option<Finding> {
         (self.bytes.0 < BYTES_DEFAULT).then(|| {
             let what = format!(
-                "the scratch file has {} instead of {}, as little space is free: a cache may hold more of it",
+                "the scratch file has {} instead of {}, because little space is free: a cache may hold more of it",
                 self.bytes,
                 Bytes(BYTES_DEFAULT)
             );
@@ -160,8 +160,8 @@ impl Drop for Made {
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     Error::usage(
-        format!("no scratch file can be made in {}: {error}", path.display()),
-        "name a directory that exists and that you may write to, on the storage to be measured",
+        format!("cannot create a scratch file in {}: {error}", path.display()),
+        "give an existing directory that you may write to, on the storage to be measured",
     )
 }
 
@@ -190,21 +190,22 @@ pub fn refuse_filling(targets: &[Opened]) -> Result<(), Error> {
     }
     for (holes, target) in holes.into_values() {
         let facts = rustix::fs::fstatvfs(target.file()).map_err(|error| {
-            let what = format!("how much room is left beside '{}' cannot be read: {error}", target.path().display());
-            Error::failed(what, "name a file that is wholly written")
+            let what =
+                format!("cannot read the free space of the filesystem of '{}': {error}", target.path().display());
+            Error::failed(what, "give a file that is completely written")
         })?;
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
         if holes > room(free) {
             return Err(Error::usage(
                 format!(
-                    "writing to '{}' would fill its filesystem: {} of what is to be written have no blocks yet, {} are \
-                     free, of which {} may be used",
+                    "writing to '{}' would fill its filesystem: {} of the blocks to write are not allocated yet, \
+                     {} are free, of which {} may be used",
                     target.path().display(),
                     Bytes(holes),
                     Bytes(free),
                     Bytes(room(free))
                 ),
-                "name a smaller file or one that is wholly written, or make room",
+                "give a smaller file or one that is completely written, or free some space",
             ));
         }
     }
@@ -219,7 +220,7 @@ fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
         return if bytes < BYTES_MIN {
             Err((
                 format!("a quarter of the free space, {}, is less than {}", Bytes(free), Bytes(BYTES_MIN)),
-                "make room, or name a directory on a larger filesystem".into(),
+                "free some space, or give a directory on a larger filesystem".into(),
             ))
         } else {
             Ok(Bytes(bytes))
@@ -228,14 +229,14 @@ fn size(asked: Option<Bytes>, free: u64) -> Result<Bytes, (String, String)> {
     let bytes = asked.0 / GRAIN * GRAIN;
     if bytes < BYTES_MIN {
         return Err((
-            format!("{asked} is too small, a cache would hold it all"),
-            format!("ask for {} or more; several times the caches below is better", Bytes(BYTES_MIN)),
+            format!("{asked} is too small: a cache would hold all of it"),
+            format!("request {} or more; better several times the size of the storage's caches", Bytes(BYTES_MIN)),
         ));
     }
     if bytes > room {
         return Err((
             format!("{asked} does not fit: {} are free, of which {} may be used", Bytes(free), Bytes(room)),
-            "ask for less, make room, or name a directory on a larger filesystem".into(),
+            "request less, free some space, or give a directory on a larger filesystem".into(),
         ));
     }
     Ok(Bytes(bytes))
@@ -245,7 +246,7 @@ fn fill(file: &File, bytes: Bytes, name: &Path, progress: &mut dyn FnMut(Bytes, 
     let failed = |error: std::io::Error| {
         Error::failed(
             format!("filling the scratch file {} failed: {error}", name.display()),
-            "see that the filesystem has room and that your quota allows it",
+            "check the free space of the filesystem, and your quota",
         )
     };
     // Reserve the space at once, so that the file has few extents and a full filesystem shows now. Not every filesystem
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_file_has_its_name_and_stays() {
+    fn a_kept_scratch_file_has_a_name_and_remains() {
         let place = TempDir::new("scratch-kept");
         let scratch = Scratch::make(&place.0, SMALL, true, &mut |_, _| true).unwrap();
         let path = PathBuf::from(scratch.display_name());

@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fixed_signature_is_found_where_it_stands() {
+    fn every_fixed_signature_is_found_at_its_offset() {
         for (offset, magic, name) in MAGIC {
             assert!(magic.len() >= 5, "{name}: too short to tell it from chance");
             assert_eq!(of(&image(2 << 20, &[(usize::try_from(*offset).unwrap(), magic)])), Some(*name));
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn database_files_are_told_by_fields_that_agree() {
+    fn database_files_are_recognised_by_consistent_fields() {
         let oracle = |kind: u8| image(8192, &[(0, &[0, kind]), (20, &8192u32.to_le_bytes()), (28, b"}|{z")]);
         assert_eq!(of(&oracle(0xa2)), Some("an Oracle data file"));
         assert_eq!(of(&oracle(0x22)), Some("an Oracle redo log"));
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn rarer_filesystems_and_tables_are_told_by_their_fields() {
+    fn rarer_filesystems_and_tables_are_recognised_by_their_fields() {
         let le = |value: u32| value.to_le_bytes();
         let be = |value: u32| value.to_be_bytes();
         let size = 1 << 20;
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_at_the_end_is_found_from_the_end() {
+    fn signatures_at_the_end_are_found_from_the_end() {
         for size in [8 << 20, (8 << 20) + 512 * 7] {
             assert_eq!(of(&image(size, &[(size - 512, b"EFI PART")])), Some("the backup of a partition table (GPT)"));
             let uberblock = 0x00ba_b10cu64.to_le_bytes();

@@ -54,7 +54,7 @@ impl Setup {
         }
         Err(Error::failed(
             format!("io_uring cannot be used here: {refused}"),
-            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or take --engine libaio",
+            "allow it (sysctl kernel.io_uring_disabled=0; in a container, its seccomp profile), or use --engine libaio",
         ))
     }
 
@@ -169,7 +169,7 @@ impl Engine for Uring {
         let failed = |error: std::io::Error| {
             Error::failed(
                 format!("cannot set up a ring for {} I/Os: {error}", lengths.len()),
-                "ask for fewer outstanding I/Os",
+                "request fewer outstanding I/Os",
             )
         };
         let ring = self.setup.build(lengths.len()).map_err(failed)?;

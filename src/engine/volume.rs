@@ -90,10 +90,12 @@ fn open(target: &Opened, write: bool, direct: bool) -> Result<File, Error> {
         let (how, hint) = match error.raw_os_error() {
             Some(libc::EINVAL) if direct => (
                 " for direct I/O",
-                "its filesystem has no direct I/O: name a file on another, or measure the page cache with --buffered",
+                "its filesystem has no direct I/O: give a file on another, or measure the page cache with --buffered",
             ),
             Some(libc::EACCES | libc::EPERM) => ("", "run as a user who may open it"),
-            Some(libc::EBUSY) => ("", "somebody took it for his own just now (mounted it, for one): name another"),
+            Some(libc::EBUSY) => {
+                ("", "another process has just started to use it (mounted it, for example): give another target")
+            }
             _ => ("", ""),
         };
         Error::failed(format!("cannot open '{}'{how}: {error}", target.path().display()), hint)

@@ -79,7 +79,7 @@ impl Directory {
         let is_own = rustix::fs::fstat(&inside.handle)?.st_uid == rustix::process::geteuid().as_raw();
         if !is_own || !inside.is_empty()? {
             return Err(io::Error::other(format!(
-                "'{}' was exchanged as soon as it was made",
+                "'{}' was replaced as soon as it was created",
                 name.as_ref().display()
             )));
         }
@@ -256,8 +256,8 @@ fn followed(directory: &OwnedFd, name: &OsStr) -> io::Result<PathBuf> {
     let above = rustix::fs::fstat(directory)?;
     let link = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if above.st_uid != 0 || link.st_uid != 0 || is_open_to_others(&above) {
-        let why = format!("'{}' on the way to it is a symbolic link that another user can make", name.display());
-        return Err(refused(&why, "name the directory without links"));
+        let why = format!("'{}' in its path is a symbolic link that another user can change", name.display());
+        return Err(refused(&why, "give the directory by a path without links"));
     }
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
@@ -268,11 +268,11 @@ fn refuse_foreign(path: &Path, facts: &Stat) -> io::Result<()> {
     let why = if facts.st_uid != 0 {
         format!("'{path}' belongs to user {}", facts.st_uid)
     } else if is_open_to_others(facts) {
-        format!("others may exchange what is in '{path}' (mode {:o})", facts.st_mode & 0o7777)
+        format!("others may replace files in '{path}' (mode {:o})", facts.st_mode & 0o7777)
     } else {
         return Ok(());
     };
-    Err(refused(&why, "run rigel as the user whose directory it is, or name one that only root may write to"))
+    Err(refused(&why, "run rigel as the owner of the directory, or give one that only root may write to"))
 }
 
 /// True if others may remove and rename its contents.

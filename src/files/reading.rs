@@ -49,7 +49,7 @@ fn read_open(file: &File, most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.0.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most.0 {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {most}, and no more is read")));
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than the limit of {most}")));
     }
     Ok(bytes)
 }
@@ -82,7 +82,7 @@ pub fn read_secret(path: &Path, most: Bytes) -> io::Result<String> {
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not a text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 #[cfg(test)]
@@ -90,12 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_holds_on_what_is_read() {
+    fn reading_stops_at_the_limit() {
         // A file of the kernel reports a length of zero.
         let path = Path::new("/proc/self/maps");
         assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
         let error = read(path, Bytes(10)).unwrap_err();
-        assert_eq!(error.to_string(), "it has more than 10 bytes, and no more is read");
+        assert_eq!(error.to_string(), "it is larger than the limit of 10 bytes");
         assert!(read(path, Bytes(1 << 30)).unwrap().len() > 10);
         assert_eq!(open(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a regular file");
         assert_eq!(open(Path::new("/")).unwrap_err().to_string(), "it is a directory");

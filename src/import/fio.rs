@@ -41,20 +41,21 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let wrong = |why: &str| {
         Error::failed(format!("'{}' is not fio's JSON: {why}", source.name), "write it with --output-format=json+")
     };
-    let version = whole.get("fio version").and_then(Value::as_str).ok_or_else(|| wrong("it names no fio version"))?;
+    let version =
+        whole.get("fio version").and_then(Value::as_str).ok_or_else(|| wrong("it contains no fio version"))?;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
         return Err(Error::failed(
-            format!("'{}' was written by {version}: before 3.0 its times had another unit", source.name),
+            format!("'{}' was written by {version}, and before fio 3.0 times had another unit", source.name),
             "measure again with fio 3",
         ));
     }
     let jobs = ["jobs", "client_stats"].iter().find_map(|key| whole.get(*key)?.as_array());
-    let jobs = jobs.ok_or_else(|| wrong("there are no \"jobs\" in it"))?;
+    let jobs = jobs.ok_or_else(|| wrong("it contains no \"jobs\""))?;
     let global = whole.get("global options").and_then(Value::as_object).cloned().unwrap_or_default();
     let entries: Vec<FioJob> = jobs.iter().filter_map(|job| FioJob::of(job, &global)).collect();
     let mut notes = Vec::new();
     if snapshots > 1 {
-        notes.push(format!("fio wrote {snapshots} reports (--status-interval): the last one counts"));
+        notes.push(format!("fio wrote {snapshots} reports (--status-interval): the last one is used"));
     }
     let points = points(&entries, &mut notes);
     let told = told(&whole, &entries);
@@ -73,7 +74,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
 fn document(source: Source) -> Result<(Value, usize), Error> {
     let Some((at, line)) = start(source.text) else {
         return Err(Error::failed(
-            format!("'{}' is not fio's JSON: no line in it begins with {{", source.name),
+            format!("'{}' is not fio's JSON: no line begins with {{", source.name),
             "write it with --output-format=json+",
         ));
     };
@@ -89,13 +90,13 @@ fn document(source: Source) -> Result<(Value, usize), Error> {
                 if last.is_some() && !rest.starts_with('{') {
                     break;
                 }
-                let why = if error.is_eof() { "the JSON is cut short here".to_string() } else { error.to_string() };
-                let hint = "see that fio ran to its end and the file was copied whole";
+                let why = if error.is_eof() { "the JSON is truncated here".to_string() } else { error.to_string() };
+                let hint = "check that fio ran to its end and that the file was copied completely";
                 return Err(damaged(source.name, line - 1 + error.line(), &why, hint));
             }
         }
     }
-    last.map(|value| (value, count)).ok_or_else(|| damaged(source.name, line, "there is no JSON", "name another file"))
+    last.map(|value| (value, count)).ok_or_else(|| damaged(source.name, line, "there is no JSON", "give another file"))
 }
 
 /// One entry of `jobs`.
@@ -167,14 +168,14 @@ fn points(entries: &[FioJob], notes: &mut Vec<String>) -> Vec<LoadPoint> {
         let failed =
             load.iter().filter_map(|entry| entry.job.get("error")?.as_i64()).filter(|error| *error != 0).count();
         if failed > 0 {
-            notes.push(format!("{}: fio tells of an error in {failed} of {} processes", point.label, load.len()));
+            notes.push(format!("{}: fio reports an error in {failed} of {} processes", point.label, load.len()));
         }
         let merged =
             load.len() > 1 && point.flows.iter().any(|flow| flow.latencies.iter().all(|l| l.quantiles.is_empty()));
         if merged && point.flows.iter().flat_map(|flow| &flow.latencies).all(|latency| latency.histogram.is_none()) {
             notes.push(format!(
-                "{}: {} processes were told one by one, and their percentiles cannot be put together without bins: \
-                 --group_reporting or --output-format=json+ would tell them",
+                "{}: {} processes are reported separately, and their percentiles cannot be combined without bins: \
+                 run fio with --group_reporting or --output-format=json+",
                 point.label,
                 load.len()
             ));
@@ -219,7 +220,7 @@ fn told_load(entry: &FioJob) -> ReportedLoad {
         return ReportedLoad::Other(format!("with pauses (thinktime={pause})"));
     }
     if let Some(rate) = entry.option(&["rate"]) {
-        return ReportedLoad::Other(format!("of a limited bandwidth (rate={rate})"));
+        return ReportedLoad::Other(format!("with a limited bandwidth (rate={rate})"));
     }
     match entry.option(&["rate_iops"]) {
         Some(text) => {
@@ -415,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_told_one_by_one_are_one_load() {
+    fn separately_reported_processes_are_one_load() {
         let (found, points) = loads(include_str!("../../tests/imports/fio_each.json"));
         let [point] = &points[..] else { panic!("{points:?}") };
         assert_eq!(point.load, ReportedLoad::Closed { depth: 3 });
@@ -424,7 +425,7 @@ mod tests {
         assert!(close(flow.iops.unwrap(), expected, 1e-12), "{:?}", flow.iops);
         let timed = flow.latency("completion").unwrap();
         assert!(timed.quantiles.is_empty() && timed.mean.is_some());
-        assert!(found.notes[0].contains("cannot be put together without bins"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("cannot be combined without bins"), "{:?}", found.notes);
     }
 
     #[test]
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_the_json_is_passed_over() {
+    fn text_around_the_json_is_skipped() {
         let text = include_str!("../../tests/imports/fio_each.json");
         let around = format!("fio: warning\nnote: more\n{text}\n\nps: (groupid=0, jobs=3): err= 0\n");
         assert_eq!(loads(&around).1, loads(text).1);
@@ -458,10 +459,10 @@ mod tests {
     fn a_cut_or_foreign_file_is_refused_with_its_line() {
         let text = include_str!("../../tests/imports/fio_each.json");
         for (text, part) in [
-            (text[..2000].to_string(), "the JSON is cut short here"),
+            (text[..2000].to_string(), "the JSON is truncated here"),
             (text.replacen("\"groupid\"", "groupid", 1), "line 9: "),
             (text.replacen("fio-3.33", "fio-2.21", 1), "written by fio-2.21"),
-            ("{\"fio version\": \"fio-3.33\", \"jobs\": []}".into(), "holds no figures"),
+            ("{\"fio version\": \"fio-3.33\", \"jobs\": []}".into(), "contains no figures"),
         ] {
             let said = read(Source { name: "f.json", text: &text }).unwrap_err().to_string();
             assert!(said.contains(part) && said.contains("'f.json'") && said.contains("hint: "), "{said}");

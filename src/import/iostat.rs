@@ -78,7 +78,7 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let found = if is_json(source.text) { json(source)? } else { text(source)? };
     if found.reports.is_empty() {
         return Err(Error::failed(
-            format!("'{name}' holds no report of iostat -x"),
+            format!("'{name}' contains no report of iostat -x"),
             "record with iostat -x -t SECONDS, as text or with -o JSON",
         ));
     }
@@ -86,25 +86,26 @@ pub fn read(source: Source) -> Result<Imported, Error> {
     let (order, of_times) = manner(times.iter().copied());
     let mut moments = Vec::new();
     for (report, time) in found.reports.iter().zip(times.iter().copied()) {
-        let why = if time.is_empty() { "a report without a time".into() } else { format!("'{time}' is not a moment") };
-        let hint = "record with -t; S_TIME_FORMAT=ISO in its environment makes iostat write times that everybody reads";
+        let why =
+            if time.is_empty() { "a report has no time".into() } else { format!("'{time}' is not a date and time") };
+        let hint = "record with -t; with S_TIME_FORMAT=ISO in its environment, iostat writes unambiguous times";
         moments.push(moment(time, order).ok_or_else(|| damaged(name, report.line, &why, hint))?);
     }
     let mut notes =
-        vec!["times are those of the ends of reports; each sample begins where the one before it ended".into()];
+        vec!["times are those of the ends of reports; each sample begins when the previous one ended".into()];
     notes.extend(of_times);
     match found.reports.iter().filter(|report| report.is_since_boot).count() {
         0 => {}
-        1 => notes.push("the first report counts from the boot and is left out".into()),
+        1 => notes.push("the first report covers the time since boot and is left out".into()),
         runs => notes.push(format!(
-            "iostat was started {runs} times: the first report of each counts from the boot and is left out"
+            "iostat was started {runs} times: the first report of each covers the time since boot and is left out"
         )),
     }
     let mut remarks = Remarks::default();
     let mut series = series(&found.reports, &moments, &mut remarks);
     if series.is_empty() && found.reports.iter().all(|report| report.is_since_boot) {
         return Err(Error::failed(
-            format!("'{name}' holds one report of a run, which counts from the boot and tells nothing of a time"),
+            format!("'{name}' contains only the first report of a run, which covers the time since boot"),
             "record more than one: iostat -x -t 10 360",
         ));
     }
@@ -222,9 +223,9 @@ fn text(source: Source) -> Result<IostatContents, Error> {
     Ok(found)
 }
 
-const OF_PEOPLE: &str = "is of iostat -h, whose figures are rounded for people to read";
+const OF_PEOPLE: &str = "is from iostat -h, whose figures are rounded";
 
-const WITHOUT_H: &str = "-h is not read: record with iostat -x -t SECONDS, without -h";
+const WITHOUT_H: &str = "-h is not supported: record with iostat -x -t SECONDS, without -h";
 
 /// A header begins a report, unless the CPU section has already begun it. `blank` counts empty lines from the beginning
 /// of a run until its first report.
@@ -252,7 +253,7 @@ fn figures(
     values: &[&str],
     found: &mut IostatContents,
 ) -> Result<(), Error> {
-    const CURE: &str = "the lines before it are whole; cut the file there to read them";
+    const CURE: &str = "the lines before it are complete; truncate the file there to read them";
     let is_rounded = |value: &&str| {
         let number = value.strip_suffix(['%', 'B', 'k', 'K', 'M', 'G', 'T']);
         number.is_some_and(|rest| number_of(rest).is_some())
@@ -261,7 +262,7 @@ fn figures(
         return Err(damaged(name, line, OF_PEOPLE, WITHOUT_H));
     }
     if values.len() != columns.len() {
-        let why = format!("{who} has {} values below {} columns", values.len(), columns.len());
+        let why = format!("{who} has {} values for {} columns", values.len(), columns.len());
         return Err(damaged(name, line, &why, CURE));
     }
     for (column, value) in columns.iter().zip(values) {
@@ -296,8 +297,8 @@ fn host(line: &str) -> Vec<(String, String)> {
 fn json(source: Source) -> Result<IostatContents, Error> {
     let whole: Value = serde_json::from_str(source.text).map_err(|error| {
         let cut = error.is_eof();
-        let why = if cut { "the JSON is cut short here".to_string() } else { error.to_string() };
-        damaged(source.name, error.line(), &why, "end iostat by Ctrl-C (SIGINT), which completes the file")
+        let why = if cut { "the JSON is truncated here".to_string() } else { error.to_string() };
+        damaged(source.name, error.line(), &why, "stop iostat with Ctrl-C (SIGINT), which completes the file")
     })?;
     let mut found = IostatContents::default();
     let host = &whole["sysstat"]["hosts"][0];
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_and_a_negative_figure_are_told() {
+    fn a_clock_set_back_and_a_negative_figure_are_noted() {
         let report = |time, reads| format!("2026-10-25T{time}\nDevice r/s %util\nsda {reads} 1.0\n\n");
         let head = "Linux 5.4.0 (db1) \t2026-10-25 \t_x86_64_\t(2 CPU)\n\n\n";
         let times = ["02:40:00", "02:50:00", "02:05:00", "02:15:00", "02:25:00"];
@@ -402,25 +403,25 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_the_same_as_text() {
+    fn json_and_text_give_the_same_result() {
         let (found, series) = series_of(include_str!("../../tests/imports/iostat.json"));
         assert_eq!(named(&series, "vda r/s").samples[0].value, Some(30.69));
         assert!(found.told.contains(&("CPUs".into(), "2".into())), "{:?}", found.told);
     }
 
     #[test]
-    fn what_cannot_be_read_names_line_and_hint() {
+    fn errors_name_the_line_and_a_hint() {
         let whole = include_str!("../../tests/imports/iostat_iso.txt");
         let cut = &whole[..whole.rfind("vda").unwrap() + 40];
         let json = include_str!("../../tests/imports/iostat.json");
         let is_kept = |line: &&str| !line.starts_with("2026");
         let without = whole.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
         for (text, part) in [
-            (cut, "below 22 columns"),
-            (&json[..json.len() / 2], "the JSON is cut short here"),
-            (&without, "a report without a time"),
-            ("     r/s     rkB/s Device\n", "is of iostat -h"),
-            ("10:00:00\navg-cpu:  %user   %idle\n  3.1%  96.9%\n\nDevice r/s %util\n", "line 3: is of iostat -h"),
+            (cut, "for 22 columns"),
+            (&json[..json.len() / 2], "the JSON is truncated here"),
+            (&without, "a report has no time"),
+            ("     r/s     rkB/s Device\n", "is from iostat -h"),
+            ("10:00:00\navg-cpu:  %user   %idle\n  3.1%  96.9%\n\nDevice r/s %util\n", "line 3: is from iostat -h"),
         ] {
             let said = read(Source { name: "f.txt", text }).unwrap_err().to_string();
             assert!(said.contains(part) && said.contains("hint: "), "{said}");

@@ -57,8 +57,8 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<String, Error> {
     // In UTF-16, every other byte of ASCII text is zero.
     if is_wide || matches!(bytes, [0, _, 0, _, ..] | [_, 0, _, 0, ..]) {
         return Err(Error::usage(
-            format!("'{name}' is UTF-16, and UTF-8 is read"),
-            "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+            format!("'{name}' is UTF-16, and only UTF-8 is supported"),
+            "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
         ));
     }
     let text = String::from_utf8_lossy(bytes);
@@ -98,7 +98,7 @@ pub fn read(
 pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportFormat, Error> {
     let text = source.text;
     if text.trim().is_empty() {
-        return Err(Error::usage(format!("'{}' is empty", source.name), "name a file with results in it"));
+        return Err(Error::usage(format!("'{}' is empty", source.name), "give a file that contains results"));
     }
     if fio::is_like(text) {
         Ok(ImportFormat::Fio)
@@ -111,13 +111,13 @@ pub fn recognise(source: Source, columns: &table::Columns) -> Result<ImportForma
     } else {
         Err(Error::usage(
             format!(
-                "'{}' is in no format that is read: there is no `\"fio version\"` of fio's JSON in it, no `Large/Small` or \
-                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines of a time and a number: {}",
+                "'{}' has no known format: it contains no `\"fio version\"` of fio's JSON, no `Large/Small` or \
+                 `ORION VERSION` of Orion, no `Device` line of `iostat -x`, and no lines with a time and a number: {}",
                 source.name,
                 table::why_not(text)
             ),
-            "write fio's results with --output-format=json+; say --format fio, orion, iostat or csv to learn what is \
-             missing; of a csv name the columns by --time and --value",
+            "write fio's results with --output-format=json+; for details, give --format fio, orion, iostat or csv; \
+             for csv, give the columns with --time and --value",
         ))
     }
 }
@@ -128,22 +128,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_result_says_what_was_looked_for() {
+    fn an_unknown_format_is_refused_with_what_was_looked_for() {
         for text in ["", "hello\nworld\n", "{\"a\": 1}", "1 2 3\n"] {
             let said = read(&[Source { name: "f", text }], None, &table::Columns::default()).unwrap_err().to_string();
-            assert!(said.contains("'f' is ") && said.contains("hint: "), "{said}");
+            assert!(said.contains("'f' ") && said.contains("hint: "), "{said}");
         }
     }
 
     #[test]
-    fn a_refusal_quotes_what_could_not_be_read() {
+    fn a_refusal_quotes_the_unreadable_text() {
         for (text, part) in [
             ("hello\nworld\n", "its first line is 'hello'"),
             ("time,value\n2026-03-01 00:00,6000 io/s\n", "'6000 io/s' in line 2 is not a number"),
             ("time,value\n2026-03-01 00:00,60 %\n", "'60 %' in line 2 is not a number"),
             (
                 "time,value\n2026-03-01T00:00+01:00[Here],6\n",
-                "'2026-03-01T00:00+01:00[Here]' in line 2 is not a moment",
+                "'2026-03-01T00:00+01:00[Here]' in line 2 is not a date and time",
             ),
             ("time,value\n26-03-01 00:00,6\n", "'26-03-01 00:00' in line 2 may have its year first or last"),
             ("time\u{1b}[31m,value\nx,6\n", "its first line is 'time\\u{1b}[31m,value'"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_are_told_apart() {
+    fn encodings_are_distinguished() {
         assert_eq!(text("f", b"\xef\xbb\xbf{}").unwrap(), "{}");
         for bytes in [&b"\xff\xfea\0"[..], &b"\xfe\xff\0a"[..], &b"t\0i\0"[..], &b"\0t\0i"[..]] {
             assert!(text("f", bytes).unwrap_err().to_string().contains("'f' is UTF-16"), "{bytes:?}");

@@ -104,7 +104,7 @@ fn refuse_cut(source: Source) -> Result<(), Error> {
         return Ok(());
     }
     let last = source.text.lines().last().unwrap_or_default();
-    let why = format!("'{}' has no end: the file is cut short here", shortened(last.trim()));
+    let why = format!("'{}' has no line end: the file is truncated here", shortened(last.trim()));
     Err(damaged(source.name, source.text.lines().count(), &why, CURE))
 }
 
@@ -128,7 +128,7 @@ fn matrix(source: Source, part: OrionFile, found: &mut OrionContents) -> Result<
         let mut fields = line.trim_end().split(',').map(str::trim);
         let head = fields.next().unwrap_or("");
         let level =
-            |text: &str| text.parse::<u32>().map_err(|_| wrong(at + 1, &format!("'{text}' is no number of I/Os")));
+            |text: &str| text.parse::<u32>().map_err(|_| wrong(at + 1, &format!("'{text}' is not a number of I/Os")));
         if head == "Large/Small" {
             columns = fields.filter(|field| !field.is_empty()).map(level).collect::<Result<_, _>>()?;
             continue;
@@ -139,13 +139,13 @@ fn matrix(source: Source, part: OrionFile, found: &mut OrionContents) -> Result<
             values.pop();
         }
         if values.len() > columns.len() {
-            return Err(wrong(at + 1, &format!("{} values stand below {} columns", values.len(), columns.len())));
+            return Err(wrong(at + 1, &format!("{} values for {} columns", values.len(), columns.len())));
         }
         // For large I/O many runs measure only the first column; any other short row lacks cells.
         let is_short = !values.is_empty() && values.len() < columns.len();
         if is_short && (part != OrionFile::Mbps || values.len() > 1) {
             found.notes.push(format!(
-                "{} line {}: {} values stand below {} columns: the others were not measured",
+                "{} line {}: {} values for {} columns: the others were not measured",
                 file_name(source.name),
                 at + 1,
                 values.len(),
@@ -174,7 +174,7 @@ fn summary(source: Source, found: &mut OrionContents) -> Result<(), Error> {
         is_known |= is_summary_line(line);
         let figure = |rest: &str| {
             let parsed = labelled(rest);
-            parsed.ok_or_else(|| damaged(source.name, at + 1, &format!("'{rest}' is no figure of a cell"), CURE))
+            parsed.ok_or_else(|| damaged(source.name, at + 1, &format!("'{rest}' is not a figure of a cell"), CURE))
         };
         if let Some(version) = line.strip_prefix("ORION VERSION") {
             found.version = Some(version.trim().into());
@@ -192,8 +192,8 @@ fn summary(source: Source, found: &mut OrionContents) -> Result<(), Error> {
             found.least = Some((cell, value, has_unit));
         } else if let Some((kind, rest)) = line.split_once(" Latency: avg=") {
             let parsed = latency_line(rest);
-            let (cell, told) = parsed
-                .ok_or_else(|| damaged(source.name, at + 1, &format!("'{line}' is no line of a latency"), CURE))?;
+            let (cell, told) =
+                parsed.ok_or_else(|| damaged(source.name, at + 1, &format!("'{line}' is not a latency line"), CURE))?;
             found.cells.entry(cell).or_default().lines.push((kind.trim_start_matches("Small ").to_lowercase(), told));
         } else if let Some((name, value)) = line.split_once(':') {
             let is_setting = SETTINGS.contains(&name) || name == "Name";
@@ -209,7 +209,7 @@ fn summary(source: Source, found: &mut OrionContents) -> Result<(), Error> {
     match missing(source.text) {
         None => Ok(()),
         Some(what) => {
-            let why = format!("the file is cut short here: {what}");
+            let why = format!("the file is truncated here: {what}");
             Err(damaged(source.name, source.text.lines().count(), &why, CURE))
         }
     }
@@ -352,12 +352,10 @@ fn finish(mut found: OrionContents) -> Result<Imported, Error> {
         });
     }
     if !is_summed_up {
-        found
-            .notes
-            .push("without its _summary.txt Orion does not tell the sizes of I/Os, nor the share of writes".into());
+        found.notes.push("without its _summary.txt, I/O sizes and the share of writes are unknown".into());
     }
     if points.iter().flat_map(|point| &point.flows).any(|flow| flow.class == "large") {
-        found.notes.push("Orion's MB are taken for 2^20 bytes".into());
+        found.notes.push("Orion's MB are taken as 2^20 bytes".into());
     }
     let name = file_name(found.sources.first().map_or("", String::as_str)).to_string();
     let imported = Imported {
@@ -390,15 +388,17 @@ fn unit(found: &mut OrionContents) -> f64 {
         found.least.is_some_and(|(_, _, has_unit)| !has_unit) || found.cells.values().any(|c| c.latency.is_some());
     match shifts.get(shifts.len() / 2) {
         Some(shift) if *shift > 1.5 => {
-            found.notes.push("latencies are in milliseconds: outstanding I/Os over IOPS show it".into());
+            found
+                .notes
+                .push("latencies are taken as milliseconds, which outstanding I/Os divided by IOPS confirm".into());
             1e6
         }
         Some(_) => 1e3,
         None => {
             if is_written {
                 found.notes.push(
-                    "the unit of latencies is not written, and there are no IOPS to tell it by: taken for microseconds, as \
-                     versions from 11.2.0.2 on write them; older ones wrote milliseconds"
+                    "the unit of latencies is not given, and there are no IOPS to derive it from: taken as \
+                     microseconds, which versions since 11.2.0.2 write; older ones wrote milliseconds"
                         .into(),
                 );
             }
@@ -430,8 +430,8 @@ fn flows(
         && (line / mean - 1.0).abs() > 0.01
     {
         notes.push(format!(
-            "Small={small} and Large={large}: the summary tells a mean latency of {:.0} us, the csv {:.0} us: the csv \
-             counts, as Orion 11.2.0.2 is known to print one cell's figures below another's label",
+            "Small={small} and Large={large}: the summary has a mean latency of {:.0} us, the csv {:.0} us: the \
+             csv is used, because Orion 11.2.0.2 is known to print figures below the label of another cell",
             line / 1e3,
             mean / 1e3
         ));
@@ -502,18 +502,18 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_not_written_is_told_by_littles_law() {
+    fn a_missing_unit_is_derived_from_littles_law() {
         let iops = ("t_iops.csv", "Large/Small,      1,      2\n          0,   1000,   1600\n");
         let us = loads(&[iops, ("t_lat.csv", "Large/Small,      1,      2\n          0,1000.00,1250.00\n")]);
         let ms = loads(&[iops, ("t_lat.csv", "Large/Small,      1,      2\n          0,   1.00,   1.25\n")]);
         assert_eq!((mean(&us.1[0]), mean(&ms.1[0]), mean(&ms.1[1])), (1e6, 1e6, 1.25e6));
         assert!(ms.0.notes[0].contains("milliseconds"), "{:?}", ms.0.notes);
         let alone = loads(&[("t_lat.csv", "Large/Small,      1\n          0,   1.00\n")]);
-        assert!(alone.0.notes[0].contains("taken for microseconds"), "{:?}", alone.0.notes);
+        assert!(alone.0.notes[0].contains("taken as microseconds"), "{:?}", alone.0.notes);
     }
 
     #[test]
-    fn an_old_summary_tells_its_maxima() {
+    fn an_old_summary_gives_its_maxima() {
         let text = "ORION VERSION 11.1.0.7.0\n\nCommandline:\n-run simple -testname t -num_disks 2 \n\n\
                     This maps to this test:\nTest: t\nSmall IO size: 8 KB\nLarge IO size: 1024 KB\n\
                     IO Types: Small Random IOs, Large Random IOs\nWrite: 0%\n\
@@ -523,7 +523,7 @@ mod tests {
         assert_eq!(found.version.as_deref(), Some("11.1.0.7.0"));
         let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
         assert_eq!(labels, ["Small=0, Large=4", "Small=1, Large=0", "Small=10, Large=0"]);
-        assert!(found.notes.iter().any(|note| note.contains("not written")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.contains("not given")), "{:?}", found.notes);
         assert_eq!(points[2].flows[0].iops, Some(1250.0));
     }
 
@@ -540,11 +540,11 @@ mod tests {
         ];
         let (found, points) = loads(&files);
         assert_eq!((mean(&points[0]), points[0].flows[0].latencies[0].min), (639_000.0, None));
-        assert!(found.notes.iter().any(|note| note.contains("below another's label")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.contains("below the label of another cell")), "{:?}", found.notes);
     }
 
     #[test]
-    fn no_file_that_is_cut_tells_less_than_it_had() {
+    fn truncated_files_are_refused() {
         for (name, text) in SIMPLE {
             for end in 0..text.len() {
                 let left = &text[..end];
@@ -560,26 +560,30 @@ mod tests {
         assert!(loads(&[("t_summary.txt", troubled)]).1.len() > 1);
         let rows = include_str!("../../tests/golden/classic/troubled_iops.csv");
         let (found, _) = loads(&[("t_iops.csv", rows)]);
-        assert!(found.notes[0].contains("t_iops.csv line 2: 2 values stand below 5 columns"), "{:?}", found.notes);
+        assert!(found.notes[0].contains("t_iops.csv line 2: 2 values for 5 columns"), "{:?}", found.notes);
     }
 
     #[test]
     fn damage_is_named_with_its_line() {
         for (name, text, part) in [
             ("t_iops.csv", "Large/Small, 1, 2\n 0, 2302, x\n", "line 2: 'x' is not a number"),
-            ("t_iops.csv", "Large/Small, 1\n 0, 2302, 7\n", "line 2: 2 values stand below 1 columns"),
-            ("t_iops.csv", "Large/Small, 1\n", "holds no figures"),
-            ("t_iops.csv", "Large/Small, 1, 2\n 0, 10000,  20", "line 2: '0, 10000,  20' has no end: the file is cut"),
-            ("t_summary.txt", "ORION VERSION 11\nMaximum Small IOPS=12 @ Sma\n", "line 2: '12 @ Sma' is no figure"),
+            ("t_iops.csv", "Large/Small, 1\n 0, 2302, 7\n", "line 2: 2 values for 1 columns"),
+            ("t_iops.csv", "Large/Small, 1\n", "contains no figures"),
+            (
+                "t_iops.csv",
+                "Large/Small, 1, 2\n 0, 10000,  20",
+                "line 2: '0, 10000,  20' has no line end: the file is truncated",
+            ),
+            ("t_summary.txt", "ORION VERSION 11\nMaximum Small IOPS=12 @ Sma\n", "line 2: '12 @ Sma' is not a figure"),
             (
                 "t_summary.txt",
                 "ORION VERSION 11\nMaximum Small IOPS=12 @ Small=1 and Large=0\n",
-                "line 2: the file is cut short here: there is no 'Minimum Small Latency='",
+                "line 2: the file is truncated here: there is no 'Minimum Small Latency='",
             ),
             (
                 "t_summary.txt",
                 "ORION VERSION 11\nTest: t\n",
-                "line 2: the file is cut short here: there are no results",
+                "line 2: the file is truncated here: there are no results",
             ),
             ("t.txt", "hello\n", "is not a file of Orion's"),
         ] {

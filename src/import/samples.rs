@@ -57,8 +57,9 @@ impl Remarks {
         }
         let said: Vec<String> = self.notes().collect();
         Err(Error::failed(
-            format!("'{name}' has no sample that can be read: {}", said.join("; ")),
-            "see that the columns are what their names say; of a csv --time, --value, --count and --seconds name others",
+            format!("'{name}' has no valid sample: {}", said.join("; ")),
+            "check that the columns contain what their names say; for csv, select others with --time, --value, \
+             --count and --seconds",
         ))
     }
 }
@@ -69,15 +70,15 @@ pub(super) fn impossible(sample: &Counted, unit: &str) -> Option<&'static str> {
     if sample.value.is_none() && sample.count.is_none() {
         Some("the value is empty")
     } else if is_negative(sample.count) {
-        Some("the count is negative, as where a counter began anew")
+        Some("the count is negative, as after a reset of a counter")
     } else if is_negative(sample.value) && !unit.is_empty() {
         Some("the value is negative")
     } else if is_negative(sample.seconds) {
         Some("it ends before it begins")
     } else if sample.seconds == Some(0.0) {
-        Some("it took no time")
+        Some("its duration is 0")
     } else if sample.rate().is_none() {
-        Some("a count alone is no rate, and it does not say how long it took")
+        Some("it has a count but no duration, so its rate is unknown")
     } else {
         None
     }
@@ -92,7 +93,7 @@ pub(super) fn put_in_order(series: &mut [ImportedSeries]) -> Option<String> {
             was_ordered = false;
         }
     }
-    (!was_ordered).then(|| "times go back, as where a clock is set back: samples were put into their order".into())
+    (!was_ordered).then(|| "times go back, as after a clock is set back: samples were sorted by time".into())
 }
 
 #[cfg(test)]

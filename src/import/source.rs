@@ -21,8 +21,8 @@ pub(super) fn refuse_empty(name: &str, found: Imported) -> Result<Imported, Erro
     };
     if is_empty {
         return Err(Error::failed(
-            format!("'{name}' holds no figures: {} wrote its frame and nothing in it", found.tool),
-            "see that the tool ran to its end and did some I/O",
+            format!("'{name}' contains no figures, only the headings of {}", found.tool),
+            "check that the tool ran to its end and did some I/O",
         ));
     }
     Ok(found)

@@ -190,8 +190,8 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     let name = source.name;
     let mut table = CsvRows::of(source.text).ok_or_else(|| {
         Error::failed(
-            format!("'{name}' has no line with a separator: a comma, a semicolon or a tab"),
-            "write a line for each sample, such as 2016-04-23T10:17,6272",
+            format!("'{name}' has no line with a comma, semicolon or tab as separator"),
+            "write one line per sample, such as 2016-04-23T10:17,6272",
         )
     })?;
     let all: Vec<CsvRow> = table.by_ref().collect();
@@ -214,7 +214,7 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
             signs[at] = sign_of(name, &rows, at, &places.names[at])?;
             if let Sign::Thousands(sign) = signs[at] {
                 let what = if sign == ',' { "commas" } else { "points" };
-                notes.push(format!("{what} of {} stand between thousands", places.names[at]));
+                notes.push(format!("{what} in {} are taken as thousands separators", places.names[at]));
             }
         }
     }
@@ -233,8 +233,9 @@ pub fn read(source: Source, columns: &Columns) -> Result<Imported, Error> {
     notes.extend(places.notes(&series));
     notes.extend(put_in_order(&mut series));
     if let Some((line, _)) = rows.last().filter(|_| !source.text.ends_with('\n')) {
-        notes
-            .push(format!("line {line}, the last, has no end: if the file was cut short there, its figures are wrong"));
+        notes.push(format!(
+            "the last line, {line}, has no line end: if the file is truncated there, its figures are wrong"
+        ));
     }
     let told = comments(source.text);
     let sources = vec![name.to_string()];
@@ -249,7 +250,7 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[CsvRow], places: &CsvColumns) 
     let (mut seen, mut by_time) = (HashSet::new(), HashMap::<&str, Vec<&CsvRow>>::new());
     for row in rows {
         if !seen.insert(&row.1) {
-            remarks.doubtful(row.0, "the same line stands above it");
+            remarks.doubtful(row.0, "it repeats an earlier line");
         } else if let Some(time) = row.1.get(places.begin).filter(|time| !is_void(time)) {
             by_time.entry(time).or_default().push(row);
         }
@@ -263,12 +264,10 @@ fn warn_of_doubled(remarks: &mut Remarks, rows: &[CsvRow], places: &CsvColumns) 
     };
     let column = (0..places.names.len()).filter(|at| !used(at)).find(is_apart);
     let why = column.map_or_else(
-        || "a line above it has the same time".to_string(),
+        || "an earlier line has the same time".to_string(),
         |at| {
             let name = &places.names[at];
-            format!(
-                "a line above it has the same time, and {name} tells them apart: give each {name} a file of its own"
-            )
+            format!("an earlier line has the same time and another {name}: use one file per {name}")
         },
     );
     let mut lines: Vec<usize> = by_time.values().flat_map(|rows| rows[1..].iter().map(|row| row.0)).collect();
@@ -327,9 +326,9 @@ fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign,
         (None, None) => return Ok(Sign::Point),
         (Some((line, value)), Some((other_line, other))) => {
             let why = if line == other_line {
-                format!("'{value}' of {column} has a comma and a point")
+                format!("'{value}' in {column} has a comma and a point")
             } else {
-                format!("'{value}' of {column} has a comma, and '{other}' in line {other_line} a point")
+                format!("'{value}' in {column} has a comma, and '{other}' in line {other_line} has a point")
             };
             return Err(damaged(name, line, &why, CURE));
         }
@@ -345,11 +344,11 @@ fn sign_of(name: &str, rows: &[CsvRow], at: usize, column: &str) -> Result<Sign,
         (true, false) => Ok(Sign::Thousands(sign)),
         (false, true) => Ok(if sign == ',' { Sign::Comma } else { Sign::Point }),
         (true, true) => {
-            let why = format!("the {word}s of {column} stand between thousands and before decimals");
+            let why = format!("the {word}s in {column} separate both thousands and decimals");
             Err(damaged(name, line, &why, CURE))
         }
         (false, false) => {
-            let why = format!("the {word} in '{value}' of {column} may stand between thousands or before decimals");
+            let why = format!("the {word} in '{value}' in {column} may separate thousands or decimals");
             Err(damaged(name, line, &why, CURE))
         }
     }
@@ -379,8 +378,8 @@ fn places(
         let by_number = || wanted.parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
         by_name.or_else(by_number).ok_or_else(|| {
             Error::usage(
-                format!("{option} '{wanted}' is no column of '{name}'"),
-                format!("its columns are {}; a number from 1 is one, too", names.join(", ")),
+                format!("{option} '{wanted}' is not a column of '{name}'"),
+                format!("its columns are {}; a number counts them from 1", names.join(", ")),
             )
         })
     };
@@ -394,8 +393,8 @@ fn places(
             .or_else(|| (0..names.len()).find(|at| is_time(*at)))
             .ok_or_else(|| {
                 Error::usage(
-                    format!("'{name}' has no column of times: looked for {}", [BEGIN, BEGIN_TOO].concat().join(", ")),
-                    format!("say --time COLUMN; there are {}", names.join(", ")),
+                    format!("'{name}' has no column of times; looked for {}", [BEGIN, BEGIN_TOO].concat().join(", ")),
+                    format!("give --time COLUMN; the columns are {}", names.join(", ")),
                 )
             })?,
     };
@@ -415,8 +414,8 @@ fn places(
         values = (0..names.len()).filter(other).collect();
         if values.len() != 1 {
             return Err(Error::usage(
-                format!("'{name}' does not say which of its columns is the value: {}", names.join(", ")),
-                "say --value COLUMN, by name or by number from 1",
+                format!("'{name}' has several columns that may be the value: {}", names.join(", ")),
+                "give --value COLUMN, by name or by number from 1",
             ));
         }
     }
@@ -450,12 +449,12 @@ impl CsvColumns {
         let mut notes = Vec::new();
         let begin = &self.names[self.begin];
         if END.contains(&begin.to_lowercase().as_str()) {
-            notes.push(format!("no column tells when a sample began: {begin} is taken for it"));
+            notes.push(format!("no column has the begin of a sample: {begin} is taken as the begin"));
         }
         if let [ImportedSeries { name, unit, .. }] = series
             && unit.is_empty()
         {
-            notes.push(format!("{name} tells no unit: if it is a rate, say --unit /s to have it judged"));
+            notes.push(format!("{name} has no unit: if it is a rate, give --unit /s to have it analysed"));
         }
         notes
     }
@@ -477,8 +476,13 @@ impl RowReader<'_> {
     fn row(&mut self, line: usize, row: &[String], series: &mut [ImportedSeries]) -> Result<(), Error> {
         let places = self.places;
         if row.len() != places.names.len() {
-            let why = format!("has {} fields, and {} were expected", row.len(), places.names.len());
-            return Err(damaged(self.name, line, &why, "write every line with the same fields, or take it out"));
+            let why = format!("has {} fields instead of {}", row.len(), places.names.len());
+            return Err(damaged(
+                self.name,
+                line,
+                &why,
+                "write every line with the same number of fields, or remove it",
+            ));
         }
         if is_void(&row[places.begin]) {
             self.remarks.left_out(line, "its time is empty");
@@ -521,7 +525,10 @@ impl RowReader<'_> {
         let Some(usual) = sorted.get(sorted.len() / 2) else { return };
         for (line, length) in &self.lengths {
             if *length > 0 && (length - usual).abs() == HOUR {
-                self.remarks.doubtful(*line, "it is an hour off the usual length, as where a local clock is changed");
+                self.remarks.doubtful(
+                    *line,
+                    "its duration is an hour off the usual one, as when a local clock changes to or from summer time",
+                );
             }
         }
     }
@@ -564,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_day_is_read_as_it_stands() {
+    fn the_csv_of_a_cloud_day_is_read_unchanged() {
         let found = series(include_str!("../../docs/examples/cloud-day.csv"), &Columns::default());
         let [one] = &found[..] else { panic!("{found:?}") };
         assert_eq!((one.name.as_str(), one.unit.as_str(), one.samples.len()), ("physical_reads_per_second", "/s", 51));
@@ -582,14 +589,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_have_been_is_left_out_and_told() {
+    fn impossible_samples_are_left_out_and_noted() {
         let reset = "begin,seconds,reads\n2026-03-01T00:00,900,9000\n2026-03-01T00:15,900,-1000000000\n\
                      2026-03-01T00:30,0,9000\n2026-03-01T00:45,,9000\n2026-03-01T01:00,900,1800\n,900,5\n";
         assert_eq!(values(reset), [Some(10.0), Some(2.0)]);
         for part in [
-            "1 sample is left out, in line 3: the count is negative, as where a counter began anew",
-            "1 sample is left out, in line 4: it took no time",
-            "1 sample is left out, in line 5: a count alone is no rate",
+            "1 sample is left out, in line 3: the count is negative, as after a reset of a counter",
+            "1 sample is left out, in line 4: its duration is 0",
+            "1 sample is left out, in line 5: it has a count but no duration",
             "1 sample is left out, in line 7: its time is empty",
         ] {
             assert!(notes(reset).contains(part), "{}", notes(reset));
@@ -599,15 +606,13 @@ mod tests {
         assert_eq!(values(empty), [Some(5.0)]);
         let turned = "begin,end,value\n2026-03-01T01:00,2026-03-01T00:00,5\n2026-03-01T02:00,2026-03-01T01:00,6\n";
         let said = refused(turned);
-        assert!(
-            said.contains("no sample that can be read: 2 samples are left out, the first in line 2: it ends before")
-        );
+        assert!(said.contains("no valid sample: 2 samples are left out, the first in line 2: it ends before"));
         // Values without a unit may be negative.
         assert_eq!(values("time,value\n2026-03-01T00:00,-5\n"), [Some(-5.0)]);
     }
 
     #[test]
-    fn what_sqlplus_spools_around_a_table_is_passed_over() {
+    fn text_of_sqlplus_around_a_table_is_skipped() {
         let spooled = "SQL> select began, counted\n  2  from snapshots;\n\n\"begin\",\"seconds\",\"physical_reads\"\n\
                        2026-03-01T00:00,10,50\n\n\"begin\",\"seconds\",\"physical_reads\"\n2026-03-01T00:10,10,70\n\n\
                        2 rows selected.\n\nElapsed: 00:00:00.01\nSQL> spool off\n";
@@ -616,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_row_that_tells_nothing_is_no_reason_to_refuse() {
+    fn an_empty_first_row_is_accepted() {
         for first in ["2026-03-01 00:00;", "2026-03-01 00:00;NULL", "-----;-----", ";5"] {
             let text = format!("time;value\n{first}\n2026-03-01 01:00;5\n");
             assert!(is_like(&text, &Columns::default()), "{first}");
@@ -625,39 +630,39 @@ mod tests {
     }
 
     #[test]
-    fn names_of_rates_have_their_unit_and_others_are_asked_for_it() {
+    fn units_are_derived_from_names_of_rates_and_requested_for_others() {
         for name in ["rate", "iops", "TPS", "read_iops", "physical reads/s", "io_per_s", "Reads (per sec)"] {
             let text = format!("time,{name}\n2026-03-01T00:00,5\n");
             assert_eq!(series(&text, &Columns::default())[0].unit, "/s", "{name}");
             assert!(!notes(&text).contains("--unit"), "{name}");
         }
         let said = notes("time,latency\n2026-03-01T00:00,5\n");
-        assert!(said.contains("latency tells no unit: if it is a rate, say --unit /s to have it judged"), "{said}");
+        assert!(said.contains("latency has no unit: if it is a rate, give --unit /s to have it analysed"), "{said}");
     }
 
     #[test]
-    fn doubled_lines_and_times_are_told() {
+    fn duplicate_lines_and_times_are_noted() {
         let two = "instance,time,iops\n1,2026-03-01T00:00,5\n2,2026-03-01T00:00,900\n1,2026-03-01T01:00,6\n\
                    2,2026-03-01T01:00,901\n";
         let said = notes(two);
-        let expected = "2 samples are doubtful, the first in line 3: a line above it has the same time, and instance tells \
-                        them apart";
+        let expected = "2 samples are doubtful, the first in line 3: an earlier line has the same time and another \
+                        instance: use one file per instance";
         assert!(said.contains(expected), "{said}");
         let said = notes("time,iops\n2026-03-01T00:00,5\n2026-03-01T00:00,5\n2026-03-01T00:00,6\n");
-        assert!(said.contains("1 sample is doubtful, in line 3: the same line stands above it"), "{said}");
-        assert!(said.contains("1 sample is doubtful, in line 4: a line above it has the same time"), "{said}");
+        assert!(said.contains("1 sample is doubtful, in line 3: it repeats an earlier line"), "{said}");
+        assert!(said.contains("1 sample is doubtful, in line 4: an earlier line has the same time"), "{said}");
     }
 
     #[test]
-    fn what_is_taken_for_granted_of_times_is_told() {
+    fn assumptions_about_times_are_noted() {
         let spring = "begin,end,iops\n2026-03-29T01:00,2026-03-29T01:15,5\n2026-03-29T01:15,2026-03-29T01:30,5\n\
                       2026-03-29T01:45,2026-03-29T03:00,5\n";
-        assert!(notes(spring).contains("in line 4: it is an hour off the usual length"), "{}", notes(spring));
+        assert!(notes(spring).contains("in line 4: its duration is an hour off the usual one"), "{}", notes(spring));
         let end = "end_interval_time,reads\n2026-03-29T01:00,5\n";
-        assert!(notes(end).contains("end_interval_time is taken for it"), "{}", notes(end));
+        assert!(notes(end).contains("end_interval_time is taken as the begin"), "{}", notes(end));
         let cut = "time,iops\n2026-03-01T01:00,6000\n2026-03-01T02:00,60";
         assert_eq!(values(cut), [Some(6000.0), Some(60.0)]);
-        assert!(notes(cut).contains("line 3, the last, has no end"), "{}", notes(cut));
+        assert!(notes(cut).contains("the last line, 3, has no line end"), "{}", notes(cut));
         assert!(!notes("time,iops\n1461449825.5,6000\n").contains("UTC"));
         let said = notes("time,iops\n03-01-2026,5\n04-01-2026,5\n");
         assert!(said.contains("the day is taken to"), "{said}");
@@ -727,24 +732,24 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_line_and_hint() {
+    fn errors_name_the_line_and_a_hint() {
         for (text, part) in [
             (
                 "time\tv\n2016-04-23\t6,272\n2016-04-24\t417.5\n",
-                "line 2: '6,272' of v has a comma, and '417.5' in line 3",
+                "line 2: '6,272' in v has a comma, and '417.5' in line 3 has",
             ),
-            ("time\tv\n2016-04-23\t417\n2016-04-24\t6,272\n", "line 3: the comma in '6,272' of v may stand"),
-            ("time;v\n2016-04-23;1.234,5\n", "line 2: '1.234,5' of v has a comma and a point"),
-            ("time;v\n2016-04-23;6.009\n2016-04-24;998\n", "line 2: the point in '6.009' of v may stand"),
+            ("time\tv\n2016-04-23\t417\n2016-04-24\t6,272\n", "line 3: the comma in '6,272' in v may separate"),
+            ("time;v\n2016-04-23;1.234,5\n", "line 2: '1.234,5' in v has a comma and a point"),
+            ("time;v\n2016-04-23;6.009\n2016-04-24;998\n", "line 2: the point in '6.009' in v may separate"),
             ("time,v\n26-03-01,5\n2026-04-24,5\n", "line 2: '26-03-01' may have its year first or last"),
-            ("time;v\n2016-04-23;1,5\n2016-04-24;1,234,567\n", "line 2: the commas of v stand between"),
+            ("time;v\n2016-04-23;1,5\n2016-04-24;1,234,567\n", "line 2: the commas in v separate both"),
             ("time,v\n2016-04-23,\"6,272\"\n", "line 2: '6,272' of v is not a number"),
             ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:27,x\n", "line 3: 'x' of value is not a number"),
-            ("time,value\n2016-04-23T10:17,5\nyesterday,6\n", "line 3: 'yesterday' is not a moment"),
-            ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:2", "line 3: has 1 fields, and 2 were expected"),
-            ("time,a,b\n2016-04-23T10:17,5,6\n", "which of its columns is the value: time, a, b"),
+            ("time,value\n2016-04-23T10:17,5\nyesterday,6\n", "line 3: 'yesterday' is not a date and time"),
+            ("time,value\n2016-04-23T10:17,5\n2016-04-23T10:2", "line 3: has 1 fields instead of 2"),
+            ("time,a,b\n2016-04-23T10:17,5,6\n", "has several columns that may be the value: time, a, b"),
             ("a,b\n1,2\n", "no column of times"),
-            ("time,value\n", "holds no figures"),
+            ("time,value\n", "contains no figures"),
         ] {
             let said = refused(text);
             assert!(said.contains(part) && said.contains("hint: "), "{said}");

@@ -82,14 +82,14 @@ pub fn manner<'a>(mut texts: impl Iterator<Item = &'a str> + Clone) -> (Order, V
     let mut notes = Vec::new();
     if !is_shown {
         let first = order.first_word();
-        notes.push(format!("no date shows whether its month or its day comes first: the {first} is taken to"));
+        notes.push(format!("dates do not show whether the month or the day comes first: the {first} is taken to"));
     }
     let mut dates = texts.clone().filter_map(Numbers::of).filter(|date| date.is_short).peekable();
     if dates.peek().is_some() && dates.all(|date| date.may_begin_with_year()) {
-        notes.push("no date shows whether its year comes first or last: it is taken to come last".into());
+        notes.push("dates do not show whether the year comes first or last: it is taken to come last".into());
     }
     if !texts.any(has_offset) {
-        notes.push("times tell no offset from UTC: they are shown as written".into());
+        notes.push("times have no offset from UTC: they are shown as written".into());
     }
     (order, notes)
 }
@@ -99,12 +99,12 @@ fn has_offset(text: &str) -> bool {
     text.get(16..).is_some_and(|rest| rest.contains(['+', 'Z', '-'])) || since_1970(text).is_some()
 }
 
-/// Why `text` is not a moment, as the end of a sentence.
+/// Why `text` is not a date and time, as the end of a sentence.
 #[must_use]
 pub fn why_not(text: &str) -> &'static str {
     match Numbers::of(text) {
         Some(date) if date.separator == '-' && date.may_begin_with_year() => "may have its year first or last",
-        _ => "is not a moment",
+        _ => "is not a date and time",
     }
 }
 
@@ -244,17 +244,17 @@ mod tests {
     }
 
     #[test]
-    fn what_dates_leave_open_is_noted() {
+    fn ambiguous_dates_are_noted() {
         let notes = |texts: &[&'static str]| manner(texts.iter().copied()).1.join("; ");
-        assert!(notes(&["03-01-2026"]).contains("month or its day comes first: the day is taken to"));
-        assert!(notes(&["03/01/2026"]).contains("month or its day comes first: the month is taken to"));
+        assert!(notes(&["03-01-2026"]).contains("month or the day comes first: the day is taken to"));
+        assert!(notes(&["03/01/2026"]).contains("month or the day comes first: the month is taken to"));
         assert!(notes(&["26/03/01", "27/03/01"]).contains("year comes first or last"));
         assert!(!notes(&["11/21/26", "12/01/26"]).contains("first"));
         assert!(notes(&["2026-01-03 10:00"]).contains("no offset"));
         for told in ["1461449825.5", "1461449825", "2016-04-23T10:17Z", "2016-04-23T10:17:05-05:00"] {
             assert_eq!(notes(&[told]), "", "{told}");
         }
-        assert_eq!((why_not("26-03-01"), why_not("x")), ("may have its year first or last", "is not a moment"));
+        assert_eq!((why_not("26-03-01"), why_not("x")), ("may have its year first or last", "is not a date and time"));
     }
 
     proptest! {

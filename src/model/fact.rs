@@ -94,20 +94,20 @@ impl TargetFacts {
                 format!("{} with a buffer cache of {} and {how}", server.version, server.buffer_cache)
             };
             if facts(then) != facts(now) || then.tables != now.tables {
-                return Some(format!("the server was {} and is {}, or its tables are others", facts(then), facts(now)));
+                return Some(format!("the server was {} and is now {}, or its tables differ", facts(then), facts(now)));
             }
         }
         if self.members.len() != later.members.len() {
-            return Some(format!("it had {} members and has {}", self.members.len(), later.members.len()));
+            return Some(format!("it had {} members and now has {}", self.members.len(), later.members.len()));
         }
         self.members.iter().zip(&later.members).find_map(|(then, now)| {
             let path = now.path.display();
             let known = then.inode != 0 && now.inode != 0;
             let inode_differs = known && then.inode != now.inode;
             if then.kind != now.kind || inode_differs || then.device_number != now.device_number {
-                return Some(format!("'{path}' is another file or device than it was"));
+                return Some(format!("'{path}' is no longer the same file or device"));
             }
-            (then.bytes != now.bytes).then(|| format!("'{path}' had {} and has {}", then.bytes, now.bytes))
+            (then.bytes != now.bytes).then(|| format!("'{path}' had {} and now has {}", then.bytes, now.bytes))
         })
     }
 }

@@ -154,7 +154,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::usage(
-                format!("'{text}' is not a moment"),
+                format!("'{text}' is not a date and time"),
                 "write it as 2016-04-23T10:17 or 2016-04-23 10:17:05+02:00",
             )
         };

@@ -58,7 +58,7 @@ impl FromStr for Objective {
         let wrong = || {
             Error::usage(
                 format!("'{text}' is not an objective"),
-                "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes: < and > are the shell's",
+                "write it as 'p99<2ms', 'mean<500us', 'max<100ms' or 'rate>5000', in quotes, because of the shell",
             )
         };
         let limit = |rest: &str| rest.trim_start_matches('=').trim().to_string();

@@ -73,18 +73,18 @@ impl FromStr for Pattern {
             }
             ("hotspot", value) => {
                 let parts = value.and_then(|value| value.split_once(':'));
-                let (space, share) = parts.ok_or_else(|| wrong("a hotspot has a part of the volume and a share"))?;
-                let share_of = |text: &str| text.parse::<Ratio>().map_err(|_| wrong("a share lies in 0% to 100%"));
+                let (space, share) = parts.ok_or_else(|| wrong("a hotspot needs a part of the volume and a share"))?;
+                let share_of = |text: &str| text.parse::<Ratio>().map_err(|_| wrong("a share must be from 0% to 100%"));
                 let (space, share) = (share_of(space)?, share_of(share)?);
                 if space == Ratio::ZERO || share == Ratio::ZERO {
-                    return Err(wrong("neither the hot part of the volume nor its share can be nothing"));
+                    return Err(wrong("the hot part of the volume and its share must be above 0"));
                 }
                 if space == Ratio::ONE && share != Ratio::ONE {
                     return Err(wrong("the whole volume leaves no room for the other operations"));
                 }
                 Ok(Pattern::Hotspot { space, share })
             }
-            _ => Err(wrong("there is none of this name")),
+            _ => Err(wrong("there is no pattern of this name")),
         }
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_written_as_it_is_asked_for() {
+    fn a_pattern_prints_in_the_form_that_is_parsed() {
         for text in ["uniform", "sequential", "zipf:0.99", "hotspot:20%:80%", "hotspot:0.5%:100%", "permutation"] {
             assert_eq!(text.parse::<Pattern>().unwrap().to_string(), text);
         }

@@ -367,7 +367,7 @@ impl std::fmt::Display for Coordinates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let beside = |f: &mut std::fmt::Formatter<'_>, large_beside: u32| match large_beside {
             0 => Ok(()),
-            large => write!(f, ", {large} large beside"),
+            large => write!(f, ", with {large} large"),
         };
         match *self {
             Self::Cell { small, large } => write!(f, "Small={small}, Large={large}"),

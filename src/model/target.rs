@@ -157,7 +157,8 @@ impl FromStr for SimSpec {
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=4096).contains(n));
             match part.split_once('=') {
                 Some(("servers", value)) => {
-                    spec.servers = number(value).ok_or_else(|| wrong("servers are a number from 1 to 4096"))?;
+                    spec.servers =
+                        number(value).ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
                 }
                 Some(("service", value)) => spec.service = value.parse().map_err(|_| wrong("not a duration"))?,
                 Some(("bandwidth", value)) => {
@@ -165,22 +166,25 @@ impl FromStr for SimSpec {
                     spec.bandwidth = Some(bandwidth).filter(|b| b.0 > 0);
                 }
                 Some(("stall", value)) => {
-                    let stall = parse_stall(value)
-                        .ok_or_else(|| wrong("a stall is LENGTH/PERIOD, the length shorter than the period"))?;
+                    let stall = parse_stall(value).ok_or_else(|| {
+                        wrong("a stall is DURATION/PERIOD, with the duration shorter than the period")
+                    })?;
                     spec.stall = Some(stall);
                 }
                 Some(("errors", value)) => spec.errors = value.parse().map_err(|_| wrong("not a share"))?,
                 Some(("limit", value)) => {
                     let limit =
-                        parse_limit(value).ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, neither 0"))?;
+                        parse_limit(value).ok_or_else(|| wrong("a limit is RATE/s or RATE/s+BURST, both above 0"))?;
                     spec.limit = Some(limit);
                 }
                 Some(("slow", value)) => {
-                    let slow = parse_slow(value).ok_or_else(|| wrong("slow is SERVICE_TIME@SHARE, the time not 0"))?;
+                    let slow =
+                        parse_slow(value).ok_or_else(|| wrong("slow is SERVICE_TIME@SHARE, with a time above 0"))?;
                     spec.slow = Some(slow);
                 }
                 Some(("cache", value)) => {
-                    let cache = parse_cache(value).ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, neither 0"))?;
+                    let cache =
+                        parse_cache(value).ok_or_else(|| wrong("a cache is SIZE@SERVICE_TIME, both above 0"))?;
                     spec.cache = Some(cache);
                 }
                 Some(("size", value)) => spec.bytes = value.parse().map_err(|_| wrong("not a size"))?,
@@ -188,7 +192,7 @@ impl FromStr for SimSpec {
                 None if part == "fixed" => spec.distribution = Distribution::Fixed,
                 None if part == "exponential" => spec.distribution = Distribution::Exponential,
                 None if part.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    spec.servers = number(part).ok_or_else(|| wrong("servers are a number from 1 to 4096"))?;
+                    spec.servers = number(part).ok_or_else(|| wrong("the number of servers must be from 1 to 4096"))?;
                 }
                 None => {
                     spec.service = part.parse().map_err(|_| wrong("neither a number of servers nor a duration"))?;
@@ -197,8 +201,8 @@ impl FromStr for SimSpec {
         }
         if spec.service == Nanos(0) && spec.bandwidth.is_none() {
             return Err(Error::usage(
-                format!("'sim:{text}' serves in no time at all"),
-                "give a service time such as 100us; null: is the target that takes no time",
+                format!("'sim:{text}' has a service time of 0"),
+                "give a service time such as 100us, or use null:, the target that takes no time",
             ));
         }
         Ok(spec)

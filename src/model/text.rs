@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_drives_a_terminal_is_spelled_out_and_nothing_else() {
+    fn only_terminal_control_characters_are_escaped() {
         let plain = "a line\n\tand µs, 20 °C, ±1 %\r\nthe next";
         assert!(matches!(escaped(plain), Cow::Borrowed(same) if same == plain));
         assert_eq!(escaped("\u{1b}]0;x\u{7}"), "\\u{1b}]0;x\\u{7}");

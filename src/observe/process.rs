@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_used_is_found_in_its_files() {
+    fn usage_of_a_process_is_read_from_proc() {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 900 80 0 0 150 50 30 20 20 0 1 0 100";
         assert_eq!((parse_ticks(stat, false), parse_ticks(stat, true)), (Some(200), Some(250)));
         assert_eq!(parse_ticks("7 (x", false), None);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_out() {
+    fn unreadable_values_are_left_out() {
         let sample = Observer::new(["no such device"]).sample(Nanos(5));
         assert_eq!((sample.at, sample.devices.len()), (Nanos(5), 0));
         assert!(sample.cpu_ticks.iter().sum::<u64>() > 0, "{sample:?}");

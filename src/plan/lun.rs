@@ -52,7 +52,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
         if whole != name && is_there(Path::new(whole)) {
             return Err(Error::usage(
                 format!(
-                    "'{}', line {}: '{whole}' exists, and spaces at its ends do not count here",
+                    "'{}', line {}: '{whole}' exists, but spaces at the ends of a line are ignored",
                     path.display(),
                     index + 1
                 ),
@@ -62,7 +62,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
         if let Some(first) = lines.insert(name, index + 1) {
             return Err(Error::usage(
                 format!("'{}' lists '{name}' twice, in lines {first} and {}", path.display(), index + 1),
-                "remove one of them: a target counts once",
+                "remove one of them",
             ));
         }
         members.push(PathBuf::from(name));
@@ -70,7 +70,7 @@ pub fn parse(text: &str, path: &Path, is_there: impl Fn(&Path) -> bool) -> Resul
     if members.is_empty() {
         return Err(Error::usage(
             format!("'{}' lists no target", path.display()),
-            "write one file or device a line, such as /dev/sdb",
+            "write one file or device per line, such as /dev/sdb",
         ));
     }
     Ok(members)

@@ -351,10 +351,7 @@ impl OrionRequest {
         let needs = |needed: bool, value: Option<u32>, option: &str| match value {
             None if needed => {
                 let example = format!("give {option} N");
-                Err(Error::usage(
-                    format!("-matrix {} runs at one load, and {option} is missing", matrix.name()),
-                    example,
-                ))
+                Err(Error::usage(format!("-matrix {} needs {option}", matrix.name()), example))
             }
             _ => Ok(()),
         };
@@ -374,7 +371,7 @@ impl OrionRequest {
         let points = self.total_data_points();
         if points > POINTS_MAX {
             return Err(Error::usage(
-                format!("-matrix {} has {points} data points; at most {POINTS_MAX} are run", matrix.name()),
+                format!("-matrix {} has {points} data points; the maximum is {POINTS_MAX}", matrix.name()),
                 "lower -num_disks, -num_small or -num_large, or choose another -matrix",
             ));
         }
@@ -394,14 +391,14 @@ impl OrionRequest {
         }
         if self.write > 100 {
             return Err(Error::usage(
-                format!("-write {} is more than all I/Os", self.write),
+                format!("-write {} is more than 100 %", self.write),
                 "give a whole number from 0 to 100: the percentage of I/Os that are writes",
             ));
         }
         if self.testname.is_empty() || self.testname.ends_with('/') {
             return Err(Error::usage(
-                format!("-testname '{}' leaves no name for the files", self.testname),
-                "give a name, with a path before it if need be, such as /tmp/mytest",
+                format!("-testname '{}' contains no name for the files", self.testname),
+                "give a name, which may include a path, such as /tmp/mytest",
             ));
         }
         Ok(())
@@ -416,7 +413,7 @@ impl OrionRequest {
         let most = if self.matrix() == Matrix::Basic { small.max(large) } else { small + large };
         if most > OUTSTANDING_MAX {
             return Err(Error::usage(
-                format!("a data point would keep {most} I/Os outstanding; at most {OUTSTANDING_MAX} can be"),
+                format!("a data point would have {most} I/Os outstanding; the maximum is {OUTSTANDING_MAX}"),
                 "lower -num_disks, -num_small, -num_large or -num_streamIO",
             ));
         }
@@ -427,7 +424,7 @@ impl OrionRequest {
         let (grain, Layout::Stripe { stripe }) = (self.grain(), self.simulate) else { return Ok(()) };
         if stripe.0 == 0 || !stripe.0.is_multiple_of(grain) {
             return Err(Error::usage(
-                format!("-stripe {} would cut I/Os in two", stripe.0 / KIB),
+                format!("-stripe {} would split I/Os", stripe.0 / KIB),
                 format!("give a multiple of {} KB", grain / KIB),
             ));
         }
@@ -455,7 +452,7 @@ impl OrionRequest {
         let level = self.run.name();
         let mut instead = |option: &str, ours: String, theirs: String| {
             if self.gave(option) && ours != theirs {
-                sentences.push(format!("-{option}: {ours}, where -run {level} by itself has {theirs}"));
+                sentences.push(format!("-{option}: {ours} instead of the default of -run {level}, {theirs}"));
             }
         };
         let kib = |bytes: u32| format!("{} KB", u64::from(bytes) / KIB);
@@ -477,7 +474,7 @@ impl OrionRequest {
         let (small, large) = self.level_max();
         let mut range = |option: &str, fixed: bool, ours: Option<u32>, own: u32| match ours {
             Some(ours) if !fixed && ours != own => {
-                sentences.push(format!("-{option}: loads up to {ours}, where this run by itself goes up to {own}"));
+                sentences.push(format!("-{option}: loads up to {ours} instead of the default maximum, {own}"));
             }
             _ => {}
         };
@@ -490,10 +487,10 @@ impl OrionRequest {
         let reasons = [
             ("num_streamIO", self.large_type == LargeType::Rand, "it is for -type seq"),
             ("stripe", self.simulate == Layout::Concat, "it is for -simulate raid0"),
-            ("size_small", !self.uses_small(), "no small I/O is made"),
-            ("size_large", !self.uses_large(), "no large I/O is made"),
-            ("type", self.large_max() == 0, "no large I/O is measured, and small I/O is always random"),
-            ("num_disks", fixed, "-num_small and -num_large say the load"),
+            ("size_small", !self.uses_small(), "there is no small I/O"),
+            ("size_large", !self.uses_large(), "there is no large I/O"),
+            ("type", self.large_max() == 0, "there is no large I/O, and small I/O is always random"),
+            ("num_disks", fixed, "-num_small and -num_large set the load"),
         ];
         let idle = reasons.into_iter().filter(|(option, applies, _)| *applies && self.gave(option));
         sentences.extend(idle.map(|(option, _, why)| format!("-{option} has no effect here: {why}")));
@@ -614,11 +611,11 @@ mod tests {
         let mut oltp = request(RunLevel::Oltp, 1);
         oltp.num_large = Some(2);
         assert_eq!(cells(&oltp)[19..], [(20, 0), (0, 1), (0, 2)]);
-        assert_eq!(oltp.overrides(), ["-num_large: loads up to 2, where this run by itself goes up to 0"]);
+        assert_eq!(oltp.overrides(), ["-num_large: loads up to 2 instead of the default maximum, 0"]);
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_option_named() {
+    fn invalid_requests_are_refused_with_the_option_named() {
         let base = || OrionRequest::new(RunLevel::Advanced);
         let cases = [
             (matrix(Matrix::Point, Some(1), None), "-num_large"),
@@ -681,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn warming_reads_and_only_when_asked_for() {
+    fn warming_only_reads_and_only_if_requested() {
         let cell = Coordinates::cell(1, 0);
         let mut request = OrionRequest { write: 50, ..request(RunLevel::Oltp, 1) };
         assert_eq!(request.warming(cell, 1), None);
@@ -704,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_is_never_smaller_than_what_an_io_needs() {
+    fn a_stripe_is_never_smaller_than_an_io() {
         let mut request = OrionRequest::new(RunLevel::Simple);
         assert_eq!(request.default_stripe(), Bytes(MIB));
         request.size_large = 768 * 1024;
@@ -712,16 +709,16 @@ mod tests {
     }
 
     #[test]
-    fn what_an_option_changes_or_does_not_is_said() {
+    fn overrides_and_ignored_options_are_reported() {
         let mut request = OrionRequest { size_small: 4096, write: 10, ..request(RunLevel::Oltp, 1) };
         request.given = ["size_small", "write", "size_large", "num_streamIO", "duration"].map(String::from).to_vec();
         assert_eq!(
             request.overrides(),
             [
-                "-size_small: 4 KB, where -run oltp by itself has 8 KB",
-                "-write: 10 % writes, where -run oltp by itself has no writes",
+                "-size_small: 4 KB instead of the default of -run oltp, 8 KB",
+                "-write: 10 % writes instead of the default of -run oltp, no writes",
                 "-num_streamIO has no effect here: it is for -type seq",
-                "-size_large has no effect here: no large I/O is made",
+                "-size_large has no effect here: there is no large I/O",
             ]
         );
     }

@@ -142,7 +142,7 @@ impl Journal {
         let failed = |error: std::io::Error| {
             Error::failed(
                 format!("cannot write the run's directory '{}': {error}", directory.display()),
-                "name another with --out DIR",
+                "give another with --out DIR",
             )
         };
         let made = Directory::make(directory).map_err(failed)?;
@@ -178,7 +178,7 @@ impl Journal {
             ErrorKind::NotFound => unreadable(&path, &error),
             _ => Error::failed(
                 format!("cannot write '{}': {error}", path.display()),
-                "see that you may write to it, and that its filesystem is writable",
+                "check that you may write to it, and that its filesystem is writable",
             ),
         };
         // A device is not even opened for writing.
@@ -217,8 +217,8 @@ impl Journal {
         // A file without a name is deleted when it is closed, with everything written to it.
         if rustix::fs::fstat(&self.file).is_ok_and(|file| file.st_nlink == 0) {
             return Err(Error::failed(
-                format!("'{}' was removed while this run was adding to it", self.path.display()),
-                "begin another run, and leave its directory where it is until it ends",
+                format!("'{}' was removed during this run", self.path.display()),
+                "start another run, and leave its directory in place until it ends",
             ));
         }
         let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
@@ -230,8 +230,8 @@ impl Journal {
         }
         written.map_err(|error| {
             let hint = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then resume by --resume",
-                _ => "resume by --resume once the directory can be written",
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space, then resume with --resume",
+                _ => "resume with --resume when the directory is writable",
             };
             Error::failed(format!("cannot write '{}': {error}", self.path.display()), hint)
         })
@@ -243,7 +243,7 @@ fn lock(path: &Path, file: &File) -> Result<(), Error> {
     match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::usage(
             format!("another process is still writing '{}'", path.display()),
-            "let that run end, or stop it by Ctrl-C, then resume it",
+            "wait for that run, or stop it with Ctrl-C, then resume it",
         )),
         // Measure anyway on a filesystem without locks.
         _ => Ok(()),
@@ -282,7 +282,7 @@ pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
     let unusable = |why: String| {
         Error::usage(
             format!("the result directory '{}' cannot be used: {why}", directory.display()),
-            "name another with --out DIR",
+            "give another with --out DIR",
         )
     };
     files::refuse_unsafe(directory).map_err(|error| unusable(error.to_string()))?;
@@ -293,18 +293,18 @@ pub fn refuse_unwritable(directory: &Path) -> Result<(), Error> {
         .map_err(|error| unusable(format!("'{}' cannot be written to: {error}", existing.display())))?;
     let free = rustix::fs::statvfs(existing).map_or(u64::MAX, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
     if free < FREE_MIN.0 {
-        return Err(unusable(format!("{} are free there, and a run needs {FREE_MIN} at the least", Bytes(free))));
+        return Err(unusable(format!("{} are free there, and a run needs at least {FREE_MIN}", Bytes(free))));
     }
     Ok(())
 }
 
 fn refuse_occupied(directory: &Path) -> Result<(), Error> {
-    let hint = "name another with --out DIR, or resume the run in it by --resume DIR";
+    let hint = "give another with --out DIR, or resume the run in it with --resume DIR";
     match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::usage(
             format!("the result directory '{}' cannot be used: {error}", directory.display()),
-            "name another with --out DIR",
+            "give another with --out DIR",
         )),
         Ok(mut entries) => match entries.next() {
             Some(_) => Err(Error::usage(
@@ -333,7 +333,7 @@ fn opened(path: &Path) -> Result<BufReader<File>, Error> {
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::usage(
         format!("cannot read the journal '{}': {error}", path.display()),
-        "name the directory of a run, as printed at its end",
+        "give the directory of a run, as printed at its end",
     )
 }
 
@@ -414,12 +414,12 @@ fn read_lines(
         if number == 1 {
             return Error::usage(
                 format!("'{}' is not the journal of a run: line 1 is damaged: {why}", path.display()),
-                "name the directory of a run, as printed at its end",
+                "give the directory of a run, as printed at its end",
             );
         }
         Error::failed(
             format!("'{}' line {number} is damaged: {why}", path.display()),
-            "the lines before it are whole; cut the file there to read them",
+            "the lines before it are complete; truncate the file there to read them",
         )
     };
     let (mut header, mut number, mut whole) = (None, 0, 0);
@@ -460,7 +460,7 @@ fn read_lines(
     };
     let header = header.ok_or_else(|| {
         Error::usage(
-            format!("'{}' holds no run: its first line was never finished", path.display()),
+            format!("'{}' contains no run: its first line is incomplete", path.display()),
             "start the run again",
         )
     })?;
@@ -516,7 +516,7 @@ fn read_line(text: &mut impl BufRead) -> std::io::Result<RawLine> {
         if line.bytes > LINE_MAX.0 {
             line.damage = Some("it is longer than 4 GiB");
         } else if line.is_whole && !is_ours {
-            line.damage = Some("there are control characters in it");
+            line.damage = Some("it contains control characters");
         }
         if line.is_whole || length == 0 || line.damage.is_some() {
             return Ok(line);
@@ -536,7 +536,7 @@ fn check_format(path: &Path, line: &[u8]) -> Result<(), Error> {
     }
     match serde_json::from_slice::<Only>(line) {
         Ok(Only { header: Format { format } }) if format > FORMAT => Err(Error::usage(
-            format!("'{}' has format {format}, and this program reads up to {FORMAT}", path.display()),
+            format!("'{}' has format {format}, and this version reads formats up to {FORMAT}", path.display()),
             "read it with the version that wrote it, or a later one",
         )),
         _ => Ok(()),

@@ -61,7 +61,7 @@ pub fn document(run: &Run, result: &RunResult) -> Document {
 
 /// Says that the journal's last line was lost, if it was.
 fn cut_off(run: &Run) -> Option<Section> {
-    let lost = "The journal's last line was cut off and is left out: the run was killed while writing it.";
+    let lost = "The journal's last line is incomplete and was ignored: the run was killed while writing it.";
     run.cut.then(|| parts::section("cut-off", "The end of the journal", "", vec![document::Block::Text(lost.into())]))
 }
 

@@ -169,7 +169,7 @@ impl Held {
         match self.write_all(journal) {
             Err(error) if self.records.len() < HELD_MAX => {
                 listen(Event::Trouble(&format!(
-                    "{error}\n  {} rounds are held in memory, and written as soon as that can be done",
+                    "{error}\n  {} rounds are kept in memory, and written when that is possible again",
                     self.records.len()
                 )));
                 Ok(())

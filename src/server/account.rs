@@ -20,7 +20,7 @@ pub(super) fn account(dbms: Dbms) -> Result<Option<Account>, Error> {
     let found = account_in(&users, own).or_else(|| account_in(&users, "nobody"));
     found.map(Some).ok_or_else(|| {
         Error::failed(
-            format!("a database server refuses to run as root, and there is neither a user {own} nor nobody"),
+            format!("a database server refuses to run as root, and neither user {own} nor user nobody exists"),
             "run rigel as another user, who may write to the directory",
         )
     })

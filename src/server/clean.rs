@@ -66,7 +66,7 @@ pub fn clean(directory: &Path) -> Result<Cleaned, Error> {
                 if !process::kill_all_in(&folder) {
                     return Err(Error::failed(
                         format!("{}: processes {:?} of its server cannot be ended", folder.display(), left.running),
-                        "end them, as root if need be, and clean again",
+                        "stop them, as root if necessary, and clean again",
                     ));
                 }
                 if let Some(group) = marker.group {
@@ -99,7 +99,7 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
         .and_then(|inside| open_in(&inside, MARKER, OFlags::empty()).map(|file| (inside, File::from(file))));
     let (inside, file) = match opened {
         Ok(opened) => opened,
-        Err(Errno::ACCESS) => return FolderState::Kept("it may not be looked at: clean as its owner or root".into()),
+        Err(Errno::ACCESS) => return FolderState::Kept("it cannot be read: clean as its owner or root".into()),
         Err(_) => return FolderState::NotOurs,
     };
     let Ok(facts) = file.metadata() else { return FolderState::NotOurs };
@@ -112,10 +112,7 @@ fn state_of(parent: &OwnedFd, name: &str, folder: &Path) -> FolderState {
     // Rigel makes the marker as its own user. If another user made this marker, they may want us to remove something
     // else.
     if ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) {
-        return FolderState::Kept(format!(
-            "its marker was made by the user of number {}: clean as that user",
-            facts.uid()
-        ));
+        return FolderState::Kept(format!("its marker belongs to user {}: clean as that user", facts.uid()));
     }
     let in_use = match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
@@ -144,7 +141,7 @@ pub fn is_marker(text: &str) -> bool {
 
 /// Opens the directory, and lists its entries with a matching name, each with its full path.
 fn folders(directory: &Path) -> Result<(OwnedFd, Vec<(String, PathBuf)>), Error> {
-    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "name a directory");
+    let unreadable = |error: io::Error| Error::usage(format!("{}: {error}", directory.display()), "give a directory");
     let whole = std::fs::canonicalize(directory).map_err(unreadable)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = rustix::fs::open(&whole, flags, Mode::empty()).map_err(|error| unreadable(error.into()))?;

@@ -74,7 +74,7 @@ pub(super) fn programs(dbms: Dbms, bin: Option<&Path>, account: Option<&Account>
             let names: Vec<_> = names(dbms).iter().map(|(server, maker)| format!("{server} and {maker}")).collect();
             Error::usage(
                 format!("{} has no {} that runs", bin.display(), names.join(", nor ")),
-                "name the folder of the server's programs, or leave out --server-bin",
+                "give the directory of the server's programs, or leave out --server-bin",
             )
         });
     }
@@ -199,10 +199,10 @@ fn missing(dbms: Dbms) -> Error {
         what,
         match install_command(dbms, &release) {
             Some(command) => format!(
-                "install them by `{}{command}`, or name their folder with --server-bin DIR",
+                "install them with `{}{command}`, or give their directory with --server-bin DIR",
                 if root { "" } else { "sudo " }
             ),
-            None => format!("install {product}, or name the folder of its programs with --server-bin DIR"),
+            None => format!("install {product}, or give the directory of its programs with --server-bin DIR"),
         },
     )
 }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_asked_as_the_servers_user() {
+    fn versions_are_queried_as_the_servers_user() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

@@ -89,7 +89,7 @@ mod tests {
     use crate::model::{Bytes, MIB};
 
     #[test]
-    fn no_file_of_settings_is_read_and_the_caller_has_the_last_word() {
+    fn no_option_file_is_read_and_settings_of_the_caller_override_defaults() {
         let settings = [("innodb_read_ahead_threshold".to_string(), "56".to_string())];
         let terms = ServerTerms {
             folder: Path::new("/a b"),

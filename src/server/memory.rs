@@ -74,7 +74,7 @@ impl ControlGroup {
             // it delegates.
             let handing_on = hierarchy.parent.join("cgroup.subtree_control");
             return Err(format!(
-                "the control group {} hands on no limits of memory: `echo +memory > {}` makes it do so",
+                "the control group {} does not delegate memory limits: `echo +memory > {}` enables it",
                 hierarchy.parent.display(),
                 handing_on.display()
             ));
@@ -122,7 +122,7 @@ pub(super) fn remove_left(directory: &Path, name: &str) {
 fn hierarchy() -> Result<Hierarchy, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     Hierarchy::find(&read("/proc/mounts")?, &read("/proc/self/cgroup")?)
-        .ok_or_else(|| "this system has no control groups for memory".to_string())
+        .ok_or_else(|| "this system has no memory control groups".to_string())
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group_of_ours_is_not_removed() {
+    fn a_control_group_that_is_not_ours_is_not_removed() {
         let place = std::env::temp_dir().join(format!("rigel-group-{}", std::process::id()));
         fs::create_dir(&place).unwrap();
         let name = place.file_name().unwrap().to_str().unwrap();

@@ -80,7 +80,7 @@ mod tests {
     use crate::model::{Bytes, MIB};
 
     #[test]
-    fn settings_of_the_caller_have_the_last_word() {
+    fn settings_of_the_caller_override_defaults() {
         let settings = [("jit".to_string(), "on".to_string())];
         let terms = ServerTerms {
             folder: Path::new("/a b/c,\"d"),

@@ -79,7 +79,7 @@ pub(super) fn run(
         return Err(if stop.load(Ordering::Relaxed) {
             stopped()
         } else {
-            failed(place, &format!("{name} took over {most}"))
+            failed(place, &format!("{name} took longer than {most}"))
         });
     };
     if status.success() { Ok(()) } else { Err(failed(place, &format!("{name} failed: {status}"))) }
@@ -96,13 +96,13 @@ pub(super) fn failed(place: &ServerDir, what: &str) -> Error {
 pub(super) fn not_started(program: &Path, error: &io::Error) -> Error {
     Error::failed(
         format!("{} cannot be started: {error}", program.display()),
-        "see that the server's user may reach it, or name other programs with --server-bin DIR",
+        "check that the server's user can reach it, or give other programs with --server-bin DIR",
     )
 }
 
 /// The error if the stop flag was set before the server was ready.
 pub(super) fn stopped() -> Error {
-    Error::failed("stopped while the private server was being made; it is removed", "")
+    Error::failed("stopped while the private server was being made; it was removed", "")
 }
 
 fn tail(text: &str) -> String {

@@ -60,7 +60,7 @@ impl ServerDir {
     ) -> Result<Self, Error> {
         let facts = std::fs::metadata(directory).map_err(|error| refused(directory, &error))?;
         if !facts.is_dir() {
-            return Err(Error::usage(format!("{} is not a directory", directory.display()), "name a directory"));
+            return Err(Error::usage(format!("{} is not a directory", directory.display()), "give a directory"));
         }
         let parent = Directory::open(directory).map_err(|error| refused(directory, &error))?;
         let whole = std::fs::canonicalize(directory).map_err(|error| refused(directory, &error))?;
@@ -309,8 +309,8 @@ pub(super) fn unique_name(folder: &Path) -> String {
 
 fn refused(directory: &Path, error: &io::Error) -> Error {
     Error::usage(
-        format!("no private server can be made in {}: {error}", directory.display()),
-        "name a directory that exists and that you may write to, on the storage to be measured",
+        format!("cannot make a private server in {}: {error}", directory.display()),
+        "give an existing directory that you may write to, on the storage to be measured",
     )
 }
 
@@ -318,13 +318,13 @@ fn check_length(socket: &Path, directory: &Path) -> Result<(), Error> {
     let Some(text) = socket.to_str() else {
         return Err(Error::usage(
             format!("the name of the directory {} is not UTF-8", directory.display()),
-            "name one whose whole path is",
+            "give one whose whole path is UTF-8",
         ));
     };
     if text.len() > SOCKET_MOST {
         return Err(Error::usage(
-            format!("the socket {text} would have a path of {} bytes, and {SOCKET_MOST} is the most", text.len()),
-            "name a directory with a shorter path on the same storage",
+            format!("the path of the socket {text} has {} bytes; the maximum is {SOCKET_MOST}", text.len()),
+            "give a directory with a shorter path on the same storage",
         ));
     }
     Ok(())
@@ -337,12 +337,12 @@ fn check_reachable(path: &Path, account: &Account) -> Result<(), Error> {
         if closed {
             return Err(Error::usage(
                 format!(
-                    "the server would run as the user {}, whom the folder {} does not let through to {}",
+                    "the server would run as user {}, who cannot pass the directory {} to reach {}",
                     account.name,
                     folder.display(),
                     path.display()
                 ),
-                format!("name a directory that {} can reach, or `chmod o+x {}`", account.name, folder.display()),
+                format!("give a directory that {} can reach, or run `chmod o+x {}`", account.name, folder.display()),
             ));
         }
     }
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_rigel_left_is_removed_and_nothing_else() {
+    fn only_leftovers_of_a_dead_rigel_are_removed() {
         let place = Folder::new("clean");
         let alive = furnished(&place, 1);
         let mut dead = furnished(&place, 2);
@@ -470,12 +470,12 @@ mod tests {
         let place = Folder::new("foreign");
         std::os::unix::fs::chown(&place.0, Some(65534), Some(65534)).unwrap();
         let error = ServerDir::make(Dbms::Postgres, &place.0, "s", Path::new("/"), None).unwrap_err();
-        assert!(error.exit_status() == 2 && error.to_string().contains("no private server"), "{error}");
+        assert!(error.exit_status() == 2 && error.to_string().contains("cannot make a private server"), "{error}");
         assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_marker_of_a_stranger_or_of_a_strange_kind_is_no_marker() {
+    fn markers_of_other_users_or_file_types_are_ignored() {
         let place = Folder::new("strange");
         let text = format!("{FORMAT}\nrigel 4194305\ndbms postgres\n");
         let folder = |number: u32| {
@@ -501,7 +501,7 @@ mod tests {
         let cleaned = clean(&place.0).unwrap();
         assert!(cleaned.removed.len() == 1 && cleaned.removed[0].contains("rigel-sql-1"), "{cleaned:?}");
         assert_eq!(cleaned.kept.len(), usize::from(root), "{cleaned:?}");
-        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker was made by"), "{cleaned:?}");
+        assert!(!root || cleaned.kept[0].contains("rigel-sql-4: its marker belongs to user"), "{cleaned:?}");
     }
 
     #[test]
@@ -525,7 +525,7 @@ mod tests {
         mode(0o770);
         let error = check_reachable(&inner, &stranger).unwrap_err().to_string();
         assert!(
-            error.contains("the user stranger") && error.contains(&format!("chmod o+x {}`", place.0.display())),
+            error.contains("user stranger") && error.contains(&format!("chmod o+x {}`", place.0.display())),
             "{error}"
         );
         let facts = std::fs::metadata(&place.0).unwrap();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_positions_touch_what_theory_says() {
+    fn uniform_positions_touch_the_expected_number_of_blocks() {
         let extent = 10_000;
         let mut ops = Ops::new(&stream(Pattern::Uniform, 0.0), extent, 1, Share::ALL);
         let map = crate::record::CoverageMap::new(extent);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mix_is_what_was_asked_for() {
+    fn the_mix_has_the_requested_shares() {
         let mut ops = Ops::new(&stream(Pattern::Uniform, 30.0), 100, 1, Share::ALL);
         let writes = (0..100_000).filter(|_| ops.next_op().kind == Kind::Write).count();
         // Standard deviation 145: five of them.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_goes_on_where_another_ended_and_begins_again_at_the_end() {
+    fn a_permutation_continues_where_another_ended_and_wraps_around() {
         let positions = |start, count| -> Vec<u64> {
             let mut ops = Ops::new(&stream(Pattern::Permutation { start }, 0.0), 10, 7, Share::ALL);
             (0..count).map(|_| ops.next_op().position).collect()

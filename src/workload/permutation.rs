@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn any_run_of_the_order_is_spread_over_the_extent_and_neighbours_are_not_kept() {
+    fn any_part_of_the_order_is_spread_over_the_extent_with_varied_steps() {
         const EXTENT: u64 = 100_003;
         let permutation = Permutation::new(EXTENT, 7);
         for start in [0, 50_000, 90_000] {

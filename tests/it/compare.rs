@@ -124,7 +124,7 @@ fn a_device_that_is_slower_by_a_tenth_is_found() {
 }
 
 #[test]
-fn what_is_slower_beyond_doubt_is_certain_and_what_is_near_the_limit_may_be() {
+fn certain_and_possible_slowdowns_are_distinguished() {
     let before = calibrate(spec("4,1ms"), 1);
     let slower = |after: &Run| against(&[("a", &before), ("b", after)]).slower.unwrap();
     let much = slower(&calibrate(spec("4,1200us"), 2));

@@ -30,7 +30,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn what_was_offered_was_done_or_failed_or_never_began_and_too_much_is_marked() {
+fn offered_equals_done_failed_and_unserved_and_overload_is_marked() {
     let place = Place::new("curve-law");
     let document = measured(&place, "sim:8,100us --rate 10%..120%");
     let maximum = number(&document["curve"]["maximum"]["iops"]["value"]);

@@ -52,7 +52,7 @@ fn a_journal_cut_anywhere_gives_the_points_before_the_cut() {
     }
     for cut in 0..starts[1] {
         let error = read(&place, &whole[..cut]).expect_err("there is no header");
-        assert!(error.contains("holds no run") && error.contains("hint: "), "cut at {cut}: {error}");
+        assert!(error.contains("contains no run") && error.contains("hint: "), "cut at {cut}: {error}");
     }
 }
 
@@ -67,13 +67,13 @@ fn a_cut_line_is_dropped_and_its_point_runs_again() {
         let report = rigel(&place, "report run").output().unwrap();
         assert!(report.status.success());
         assert!(String::from_utf8_lossy(&report.stdout).contains("1 of 2 data points"), "{report:?}");
-        assert!(String::from_utf8_lossy(&report.stderr).contains("last line was cut off"), "{report:?}");
+        assert!(String::from_utf8_lossy(&report.stderr).contains("last line is incomplete"), "{report:?}");
         assert_eq!(std::fs::read(&path).unwrap(), whole[..cut], "a report changed the journal");
 
         let resumed = rigel(&place, "orion --resume run").output().unwrap();
         let said = String::from_utf8_lossy(&resumed.stderr);
         assert!(resumed.status.success(), "{said}");
-        assert!(said.contains("last line was cut off") && said.contains("1 of 2 data points to run"), "{said}");
+        assert!(said.contains("last line is incomplete") && said.contains("1 of 2 data points to run"), "{said}");
         let now = std::fs::read(&path).unwrap();
         assert_eq!(now[..last], whole[..last], "earlier lines were touched");
         let run = journal::read(&path).unwrap();
@@ -123,7 +123,7 @@ fn a_journal_that_was_removed_meanwhile_takes_no_more_points() {
     let (mut journal, run) = Journal::reopen(&place.0.join("run")).unwrap();
     std::fs::remove_dir_all(place.0.join("run")).unwrap();
     let error = journal.point(&run.points[0]).unwrap_err().to_string();
-    assert!(error.contains("was removed while this run was adding to it"), "{error}");
+    assert!(error.contains("was removed during this run"), "{error}");
 }
 
 #[test]
@@ -146,7 +146,10 @@ fn a_damaged_line_and_a_later_format_are_named() {
     // A later format may have changed anything else.
     let later = format!("{{\"header\":{{\"format\":{}}}}}\n{{\"unheard of\":1}}\n", FORMAT + 1);
     let error = read(&place, later.as_bytes()).unwrap_err();
-    assert!(error.contains(&format!("has format {}, and this program reads up to {FORMAT}", FORMAT + 1)), "{error}");
+    assert!(
+        error.contains(&format!("has format {}, and this version reads formats up to {FORMAT}", FORMAT + 1)),
+        "{error}"
+    );
     assert!(error.contains("hint: "), "{error}");
 }
 
@@ -210,7 +213,7 @@ fn killed(command: &mut Command, path: &Path, points: usize) -> Option<()> {
 }
 
 #[test]
-fn a_killed_run_goes_on_and_completes() {
+fn a_killed_run_is_resumed_and_completes() {
     let place = Place::new("journal-killed");
     let target = scratch_file("journal-killed", 8 << 20);
     let path = place.0.join("run/journal.jsonl");
@@ -239,7 +242,7 @@ fn a_killed_run_goes_on_and_completes() {
 }
 
 #[test]
-fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
+fn a_run_with_a_replaced_target_is_not_resumed() {
     let place = Place::new("journal-replaced");
     let target = scratch_file("journal-replaced", 8 << 20);
     in_time("it was killed", |factor| {
@@ -260,7 +263,7 @@ fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
     std::fs::write(&target.path, &precious).unwrap();
     let resumed = rigel(&place, "orion --resume run --destroy").arg(&target.path).output().unwrap();
     let said = String::from_utf8_lossy(&resumed.stderr);
-    assert!(resumed.status.code() == Some(2) && said.contains("is another file or device than it was"), "{said}");
+    assert!(resumed.status.code() == Some(2) && said.contains("is no longer the same file or device"), "{said}");
     assert_eq!(std::fs::read(&target.path).unwrap(), precious);
 
     std::fs::rename(&moved.path, &target.path).unwrap();
@@ -269,7 +272,7 @@ fn a_run_whose_target_was_replaced_is_not_gone_on_with() {
 }
 
 #[test]
-fn a_run_that_is_still_going_is_not_gone_on_with() {
+fn a_run_still_in_progress_is_not_resumed() {
     let place = Place::new("journal-locked");
     let target = scratch_file("journal-locked", 4 << 20);
     let line = "orion -run oltp -num_small 1 -duration 3600 --out run --target";

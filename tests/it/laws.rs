@@ -175,7 +175,7 @@ fn fixed_work_is_exact_after_a_warm_up_and_across_workers() {
 }
 
 #[test]
-fn two_streams_share_a_device_and_are_told_apart() {
+fn two_streams_share_a_device_and_are_counted_separately() {
     let streams = vec![stream("small", Load::Closed { depth: 3 }), stream("large", Load::Closed { depth: 1 })];
     let record = simulate("4,1ms,fixed", &point(streams, Until::Elapsed(Nanos::from_secs(10))));
     assert_close(rate(&record), 3000.0, 0.001, "small");
@@ -193,7 +193,7 @@ fn no_stream_starves_where_everything_is_answered_at_once() {
 }
 
 #[test]
-fn reads_and_writes_are_told_apart() {
+fn reads_and_writes_are_counted_separately() {
     let mut stream = stream("small", Load::Closed { depth: 4 });
     stream.mix = Mix { writes: Ratio::from_percent(25.0).unwrap(), durable: false };
     let record = simulate("4,1ms,fixed", &point(vec![stream], Until::Ops(100_000)));
@@ -224,7 +224,7 @@ fn the_same_seed_gives_the_same_record() {
 }
 
 #[test]
-fn a_request_to_stop_ends_the_point_and_keeps_what_was_measured() {
+fn a_request_to_stop_ends_the_point_and_keeps_its_results() {
     let stop = AtomicBool::new(false);
     let engine = Null::new(Clock::real(), 1 << 30);
     let mut calls = 0;
@@ -259,7 +259,7 @@ fn a_point_that_ends_by_its_precision_ends_with_a_whole_window_as_soon_as_enough
 }
 
 #[test]
-fn an_open_loop_tells_its_own_delay_from_the_targets() {
+fn an_open_loop_separates_its_own_delay_from_the_targets() {
     // One server, far too slow for the offered rate: all of the wait is in the target, none in the tool.
     let record = simulate("1,10ms,fixed", &open(1000.0, Arrivals::Poisson, 8, 5));
     let delay = small(&record).delay.as_ref().unwrap();
@@ -268,7 +268,7 @@ fn an_open_loop_tells_its_own_delay_from_the_targets() {
 }
 
 #[test]
-fn a_target_that_only_fails_is_asked_seldom_and_every_operation_is_accounted_for() {
+fn a_failing_target_is_retried_slowly_and_every_operation_is_counted() {
     for load in [closed(8, 10), open(50_000.0, Arrivals::Poisson, 8, 10)] {
         let record = simulate("8,100us,fixed,errors=100%", &load);
         let stream = small(&record);

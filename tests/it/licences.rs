@@ -33,7 +33,7 @@ fn every_licence_on_the_list_occurs() {
 /// Files that are not a crate are in no lock file. These are the files of uPlot 1.6.32 as published in the `dist` of
 /// its npm package.
 #[test]
-fn what_is_vendored_is_as_it_was_published() {
+fn vendored_files_match_their_publication() {
     for (name, published) in [
         ("uPlot.iife.min.js", "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"),
         ("uPlot.min.css", "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"),

@@ -292,7 +292,7 @@ fn the_checker_refuses_what_breaks_the_rules() {
 }
 
 #[test]
-fn text_is_open_metrics_and_says_what_was_measured() {
+fn text_is_open_metrics_with_the_measured_figures() {
     let (exposed, rounds) = soaked(&[(1, "sim:8,100us"), (2, "sim:8,100us"), (5, "sim:8,3ms")]);
     let families = opened(&exposed);
     let get = |name: &str, labels: &[(&str, &str)]| value(&families, name, labels);
@@ -365,7 +365,7 @@ fn before_the_first_round_there_is_little_and_it_is_right() {
 }
 
 #[test]
-fn what_is_exposed_does_not_grow_with_rounds() {
+fn exposed_metrics_do_not_grow_with_rounds() {
     let (round, record) = measured(1, "sim:8,100us");
     let mut exposed = Exposed::new(about("sim:8,100us"));
     let mut lines = BTreeSet::new();
@@ -506,7 +506,7 @@ fn native(histogram: &[u8]) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn protobuf_says_what_the_text_says() {
+fn protobuf_and_text_have_the_same_content() {
     let (exposed, _) = soaked(&[(1, "sim:8,100us"), (3, "sim:8,3ms")]);
     let bytes = exposed.encode(Format::Protobuf);
     let mut compared = 0;

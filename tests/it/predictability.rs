@@ -258,7 +258,7 @@ fn cloud_day() -> Vec<Round> {
 }
 
 #[test]
-fn the_published_day_is_told_as_it_was() {
+fn the_published_day_is_analysed_correctly() {
     let found = found(&cloud_day());
     println!("{found:#?}");
     let [slow] = &found.episodes[..] else { panic!("{:?}", told(&found)) };
@@ -292,7 +292,7 @@ fn a_total_outage_is_a_slowdown_to_nothing() {
     let rate = found.rate.unwrap();
     assert_eq!((rate.rounds, rate.least.value, rate.least_hour.unwrap().of_median), (100, 0.0, 0.0));
     assert!(
-        found.verdict.starts_with("In 10 of 100 measured rounds nothing was done. Not predictable"),
+        found.verdict.starts_with("In 10 of 100 measured rounds no operation completed. Not predictable"),
         "{}",
         found.verdict
     );
@@ -306,7 +306,7 @@ fn nights(seed: u64, nights: usize) -> Vec<Round> {
 }
 
 #[test]
-fn what_slows_down_every_night_makes_no_figure_that_was_not_measured() {
+fn a_nightly_slowdown_does_not_produce_unmeasured_figures() {
     let mut too_often = 0;
     for number in [5, 7, 10, 12, 14] {
         for seed in seeds(10) {
@@ -342,7 +342,7 @@ fn a_round_or_two_in_which_nothing_was_done_are_no_change_of_level() {
             let found = found(&rounds);
             let what = format!("{empty} empty, seed {seed}: {:?}, {}", told(&found), found.verdict);
             assert!(told(&found).is_empty() && found.word == SeriesClass::Failing, "{what}");
-            let fact = format!("In {empty} of 672 measured rounds nothing was done. Of what was measured");
+            let fact = format!("In {empty} of 672 measured rounds no operation completed. Among the measured rounds");
             assert!(found.verdict.starts_with(&fact), "{what}");
         }
     }
@@ -363,7 +363,7 @@ fn rounds_in_which_every_operation_failed_are_measured() {
 }
 
 #[test]
-fn what_went_wrong_is_said_first_and_is_not_predictable() {
+fn failures_are_reported_first_and_are_not_predictable() {
     let mut broken = noise(20);
     for round in &mut broken[3..17] {
         round.end = RoundEnd::Broken("gone".into());
@@ -425,7 +425,12 @@ fn an_open_load_is_judged_by_its_response_time() {
     let steady = |_: f64, rng: &mut Rng| 2000.0 * (0.05 * normal(rng)).exp();
     let cases: [(Shape, SeriesClass, &str, &str); 4] = [
         (&growing, SeriesClass::Drifting, "Not predictable: p99 rises by ", "Predictable in throughput: "),
-        (&daily, SeriesClass::Daily, "Predictable by the hour: p99 follows the day, +", "Predictable in throughput: "),
+        (
+            &daily,
+            SeriesClass::Daily,
+            "Predictable by the hour: p99 follows a daily pattern, +",
+            "Predictable in throughput: ",
+        ),
         (&scattered, SeriesClass::Erratic, "Not predictable: 480 rounds over ", "Predictable in throughput: "),
         (&steady, SeriesClass::Steady, "Predictable in response time: 480 rounds", "Predictable: 480 rounds"),
     ];
@@ -447,14 +452,14 @@ fn a_clock_that_was_set_back_is_noted_and_makes_no_negative_times() {
     }
     let unordered = predictability(&rounds, &PredictabilityTerms::default());
     let note = order(&mut rounds).unwrap();
-    assert_eq!(note.what.split(" began").next(), Some("by its date round 31"));
+    assert_eq!(note.what.split(" has").next(), Some("round 31"));
     assert!(note.what.contains("2700 s before"), "{}", note.what);
     assert!(rounds.is_sorted_by_key(|round| round.begin) && order(&mut rounds).is_none());
     assert_eq!(unordered, predictability(&rounds, &PredictabilityTerms::default()));
 }
 
 #[test]
-fn a_missed_round_stands_for_the_rounds_that_it_delayed() {
+fn a_missed_round_counts_for_the_rounds_that_it_delayed() {
     let mut rounds = noise(30);
     rounds.iter_mut().for_each(|round| round.kept[0].kept = true);
     rounds[9].kept[0].kept = false;
@@ -483,7 +488,7 @@ fn simulated(place: &Place, line: &str, name: &str, status: i32) -> (Vec<rigel::
 }
 
 #[test]
-fn a_model_that_becomes_a_tenth_slower_is_told_to() {
+fn a_slowdown_of_a_tenth_is_found() {
     let place = Place::new("predictability-step");
     let line = |service: &str, seed: u32| format!("sim:4,{service} --work 4000ops --every 1m --for 40m --seed {seed}");
     let (before, _) = simulated(&place, &line("100us", 1), "before", 0);

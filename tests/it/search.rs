@@ -215,7 +215,7 @@ fn the_interval_of_a_tail_near_saturation_holds_the_truth_or_has_no_upper_end() 
 }
 
 #[test]
-fn a_calibration_finds_what_the_model_is_made_of() {
+fn a_calibration_finds_the_parameters_of_the_model() {
     // Eight servers of 100 us: the knee is at 8, the maximum 80,000. A megabyte takes another millisecond.
     let found = calibrate("8,100us,fixed,bandwidth=1GB", &CalibrateRequest::DEFAULT, 3);
     let per_op = 100e-6 + 8192.0 / 1e9;
@@ -235,7 +235,7 @@ fn a_calibration_finds_what_the_model_is_made_of() {
 }
 
 #[test]
-fn where_it_begins_does_not_change_what_is_found() {
+fn the_start_depth_does_not_change_the_result() {
     for num_disks in [1, 3, 24] {
         let request = CalibrateRequest { num_disks, ..CalibrateRequest::DEFAULT };
         let found = calibrate("6,100us,fixed", &request, 5);
@@ -307,7 +307,7 @@ fn a_provisioned_limit_is_named_with_its_value() {
 }
 
 #[test]
-fn credit_for_bursts_that_runs_out_is_told_apart_from_what_is_sustained() {
+fn burst_credit_is_distinguished_from_sustained_performance() {
     // 60,000 reads of credit: used up within the first points.
     let found = calibrate("16,100us,limit=2000/s+60000", &CalibrateRequest::DEFAULT, 3);
     let burst = found.findings.iter().find(|finding| finding.is(FindingName::BurstCredit));
@@ -326,7 +326,7 @@ fn credit_that_runs_out_within_a_part_of_the_volume_is_no_cache() {
 }
 
 #[test]
-fn what_holds_up_all_operations_is_told_once_with_its_evidence() {
+fn a_stall_of_all_operations_raises_one_finding() {
     let found = calibrate("8,100us,stall=100ms/10s", &CalibrateRequest::DEFAULT, 1);
     let stalls: Vec<_> = found.findings.iter().filter(|finding| finding.is(FindingName::Stall)).collect();
     assert_eq!(stalls.len(), 1, "{:?}", found.findings);
@@ -334,7 +334,7 @@ fn what_holds_up_all_operations_is_told_once_with_its_evidence() {
 }
 
 #[test]
-fn a_cache_is_told_from_a_device_and_its_size_is_bracketed() {
+fn a_cache_is_detected_and_its_size_bracketed() {
     let found = calibrate("8,200us,fixed,cache=256MiB@20us,size=4GiB", &CalibrateRequest::DEFAULT, 3);
     assert_eq!(found.cache.cache_at_least, Some(128 << 20), "{:?}", found.cache);
     assert_eq!(found.cache.cache_below, Some(512 << 20), "{:?}", found.cache);
@@ -358,7 +358,7 @@ fn a_device_that_answers_once_an_hour_ends_a_calibration_with_no_figure() {
 }
 
 #[test]
-fn writes_and_log_writes_are_measured_only_when_asked_for() {
+fn writes_and_log_writes_are_measured_only_if_requested() {
     let reads = calibrate("4,1ms,fixed", &CalibrateRequest::DEFAULT, 3);
     assert!(reads.writes.is_none() && reads.log_writes.is_empty());
     let request = CalibrateRequest { writes: true, ..CalibrateRequest::DEFAULT };

@@ -75,7 +75,7 @@ fn execute(engine: &dyn Engine, ops: &[Op]) -> Vec<Completion> {
 }
 
 #[test]
-fn an_engine_is_what_the_table_says() {
+fn engines_have_the_properties_of_the_table() {
     let file = scratch_file("contract-table", BLOCKS * u64::from(BLOCK));
     for (engine, listed) in file_engines(&[&file], READ).iter().zip(ENGINES) {
         assert_eq!(engine.name(), listed.info.name);
@@ -164,7 +164,7 @@ fn writes_land_where_they_should_and_no_sector_is_written_twice() {
 }
 
 #[test]
-fn what_was_read_is_never_written() {
+fn a_write_never_repeats_data_that_was_read() {
     for number in 0..ENGINES.len() {
         let file = scratch_file("contract-read-write", BLOCKS * u64::from(BLOCK));
         std::fs::write(&file.path, vec![0; usize::try_from(BLOCKS).unwrap() * BLOCK as usize]).unwrap();
@@ -192,7 +192,7 @@ fn what_was_read_is_never_written() {
 }
 
 #[test]
-fn every_engine_does_what_the_loop_asks_and_nothing_is_lost() {
+fn every_engine_completes_every_operation() {
     let file = scratch_file("contract-loop", BLOCKS * u64::from(BLOCK));
     let stream = |name: &str, depth| Stream {
         sql: None,
@@ -302,7 +302,7 @@ fn a_scan_reads() {
 }
 
 #[test]
-fn an_engine_says_what_it_is() {
+fn an_engine_describes_itself() {
     let file = scratch_file("contract-about", BLOCKS * u64::from(BLOCK));
     for engine in engines(&file) {
         assert!(!engine.about().is_empty());

@@ -100,7 +100,7 @@ fn a_file_of_random_bytes_is_permitted_when_named_twice() {
 }
 
 #[test]
-fn what_rigel_made_itself_needs_no_second_naming() {
+fn a_file_made_by_rigel_needs_no_confirmation() {
     let place = Place::new("scratch");
     let scratch = Scratch::make(&place.0, Some(Bytes(SIZE)), false, &mut |_, _| true).unwrap();
     guard::permit(scratch.opened().unwrap(), &[]).unwrap();
@@ -116,7 +116,7 @@ fn what_rigel_made_itself_needs_no_second_naming() {
 }
 
 #[test]
-fn what_is_not_a_file_or_a_device_is_refused() {
+fn only_files_and_devices_are_accepted() {
     let place = Place::new("kinds");
     refused(&place.0, "is a directory");
     refused(&place.0.join("absent"), "does not exist");
@@ -146,7 +146,7 @@ fn a_mounted_device_is_refused_and_then_its_filesystem() {
         let mounted = Mounted::new(&device.0, &place)?;
         refused(&device.0, "it is mounted on ");
         drop(mounted);
-        refused(&device.0, "carries an ext4 filesystem");
+        refused(&device.0, "contains an ext4 filesystem");
         Ok(())
     });
 }
@@ -193,8 +193,8 @@ fn a_disk_is_refused_for_its_mounted_partition() {
         refused(&device.0, "has a partition, ");
         refused(&first, "it is mounted on ");
         drop(mounted);
-        refused(&first, "carries an ext4 filesystem");
-        refused(&device.0, "carries a partition table (MBR)");
+        refused(&first, "contains an ext4 filesystem");
+        refused(&device.0, "contains a partition table (MBR)");
         Ok(())
     });
 }
@@ -273,7 +273,7 @@ fn an_lvm_physical_volume_is_refused() {
         let device = Loop::new(&place.file("file", SIZE))?;
         let devices = format!("devices {{ scan=[\"/dev\"] filter=[\"a|^{}$|\",\"r|.*|\"] }}", device.0.display());
         need("pvcreate", &["--quiet", "--config", &devices, text(&device.0)])?;
-        refused(&device.0, "carries an LVM physical volume");
+        refused(&device.0, "contains an LVM physical volume");
         Ok(())
     });
 }
@@ -287,7 +287,7 @@ fn swap_is_refused_in_use_and_at_rest() {
         let swap = Swap::new(&device.0)?;
         refused(&device.0, "is in use as swap");
         drop(swap);
-        refused(&device.0, "carries swap space");
+        refused(&device.0, "contains swap space");
         Ok(())
     });
 }
@@ -303,7 +303,7 @@ fn a_swap_file_is_refused() {
         let swap = Swap::new(&file)?;
         refused(&file, "is in use as swap");
         drop(swap);
-        refused(&file, "carries swap space");
+        refused(&file, "contains swap space");
         Ok(())
     });
 }
@@ -315,7 +315,7 @@ fn the_file_behind_a_loop_device_is_refused() {
         let place = Place::new("behind");
         let file = place.file("file", SIZE);
         let device = Loop::new(&file)?;
-        refused(&file, "is what the loop device ");
+        refused(&file, "is the backing file of the loop device ");
         drop(device);
         permitted(&file, std::slice::from_ref(&file));
         Ok(())
@@ -351,7 +351,7 @@ fn a_member_of_a_mapped_device_is_refused() {
 }
 
 #[test]
-fn what_another_process_holds_open_is_refused() {
+fn a_target_open_in_another_process_is_refused() {
     let place = Place::new("held");
     let file = place.file("file", SIZE);
     let holder = Holder::of(&file);
@@ -375,8 +375,8 @@ fn a_device_that_another_process_holds_open_is_refused() {
 }
 
 #[test]
-fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() {
-    test("the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie", || {
+fn files_of_postgres_are_refused_by_content_and_by_location() {
+    test("files_of_postgres_are_refused_by_content_and_by_location", || {
         let place = Place::new("postgres");
         // initdb does not run as root, and its user must be able to reach its directory.
         let user = need("id", &["-u", "postgres"])
@@ -394,10 +394,10 @@ fn the_files_of_postgres_are_refused_by_what_is_in_them_and_by_where_they_lie() 
         let log =
             std::fs::read_dir(of("pg_wal")).unwrap().flatten().find(|entry| entry.file_name().len() == 24).unwrap();
         let files = [
-            (of("base/1/1259"), "carries a PostgreSQL data file"),
-            (of("base/1/2662"), "carries a PostgreSQL data file"),
-            (of("global/pg_control"), "carries a PostgreSQL control file"),
-            (log.path(), "carries a PostgreSQL log segment"),
+            (of("base/1/1259"), "contains a PostgreSQL data file"),
+            (of("base/1/2662"), "contains a PostgreSQL data file"),
+            (of("global/pg_control"), "contains a PostgreSQL control file"),
+            (log.path(), "contains a PostgreSQL log segment"),
         ];
         for (path, words) in files {
             refused(&path, words);

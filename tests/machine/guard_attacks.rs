@@ -77,7 +77,7 @@ fn first_bytes(path: &Path) -> [u8; 8] {
 }
 
 #[test]
-fn what_was_judged_is_written_wherever_its_path_leads_by_then() {
+fn writes_go_to_the_checked_file_even_if_its_path_changes() {
     let stage = Stage::new("exchanged");
     let opened = Opened::open(&stage.link).unwrap();
     stage.exchange();
@@ -170,9 +170,9 @@ fn a_second_loop_device_on_a_mounted_image_is_refused() {
         need("mkfs.ext4", &["-q", text(&first.0)])?;
         // Behind every superblock: this area alone shows nothing of the filesystem.
         let second = loop_from(&image, 20 * MIB)?;
-        refused(&second.0, "stands on '");
+        refused(&second.0, "is backed by '");
         let mounted = Mounted::new(&first.0, &place)?;
-        refused(&second.0, &format!("shares its bytes with {}, which is mounted on", name(&first)));
+        refused(&second.0, &format!("shares storage with {}, which is mounted on", name(&first)));
         drop(mounted);
         Ok(())
     });
@@ -187,7 +187,7 @@ fn a_loop_device_over_a_mounted_one_is_refused() {
         need("mkfs.ext4", &["-q", text(&first.0)])?;
         let second = loop_from(&first.0, 20 * MIB)?;
         let mounted = Mounted::new(&first.0, &place)?;
-        refused(&second.0, &format!("stands on {}, which is mounted on", name(&first)));
+        refused(&second.0, &format!("is backed by {}, which is mounted on", name(&first)));
         drop(mounted);
         Ok(())
     });
@@ -258,10 +258,10 @@ fn filesystems_that_are_seldom_seen_are_refused() {
         std::fs::write(source.join("file"), "content").unwrap();
         let image = place.0.join("image");
         need("mkfs.cramfs", &[text(&source), text(&image)])?;
-        refused(&image, "carries a cramfs filesystem");
+        refused(&image, "contains a cramfs filesystem");
         let image = place.file("bfs", SIZE);
         need("mkfs.bfs", &[text(&image)])?;
-        refused(&image, "carries a BFS filesystem");
+        refused(&image, "contains a BFS filesystem");
         Ok(())
     });
 }
@@ -336,7 +336,12 @@ fn a_device_is_not_written_where_its_holders_cannot_be_seen() {
         let device = Loop::new(&place.file("file", SIZE))?;
         let _holder = Holder::new(&format!("<> {}", device.0.display()));
         let said = run_wrapped(&place, &["unshare", "--pid", "--fork", "--mount-proc"], &device.0)?;
-        assert!(said.contains("who holds it open cannot be seen: this container has processes of its own"), "{said}");
+        assert!(
+            said.contains(
+                "the processes that have it open cannot be listed: this container has its own process namespace"
+            ),
+            "{said}"
+        );
         // The owner of the node, who may not inspect the processes of others.
         std::fs::set_permissions(&place.0, PermissionsExt::from_mode(0o777)).unwrap();
         need("chown", &["nobody", text(&device.0)])?;
@@ -381,7 +386,7 @@ fn kept(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn what_others_write_to_a_kept_scratch_file_is_theirs() {
+fn a_kept_scratch_file_changed_by_others_is_protected() {
     let place = Place::new("kept");
     let path = kept(&place);
     open_to_write(&path, &[]).unwrap();
@@ -396,7 +401,7 @@ fn what_others_write_to_a_kept_scratch_file_is_theirs() {
 }
 
 #[test]
-fn what_rigel_writes_to_a_kept_scratch_file_stays_its_own() {
+fn a_kept_scratch_file_written_by_rigel_needs_no_confirmation() {
     let place = Place::new("rewritten");
     let path = kept(&place);
     for _ in 0..2 {
@@ -426,7 +431,7 @@ fn holes_that_would_fill_the_filesystem_are_not_written() {
         assert!(said.contains("would fill its filesystem"), "{said}");
         // Two files that fit one by one, but not together.
         let said = refuse_filling(&[file("one", 60 * MIB), file("two", 60 * MIB)]).unwrap_err().to_string();
-        assert!(said.contains("120 MiB of what is to be written"), "{said}");
+        assert!(said.contains("120 MiB of the blocks to write"), "{said}");
         drop(small);
         Ok(())
     });

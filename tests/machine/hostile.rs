@@ -63,7 +63,7 @@ fn no_result_is_written_through_a_link() {
     }
     // A link in place of the result itself is not a page, wherever it leads.
     let refused = rigel(&place, "report run --html page.html").output().unwrap();
-    assert!(refused.status.code() == Some(2) && said(&refused).contains("exists and is no page"), "{refused:?}");
+    assert!(refused.status.code() == Some(2) && said(&refused).contains("exists and is not a page"), "{refused:?}");
     std::fs::remove_file(place.0.join("page.html")).unwrap();
     let written = rigel(&place, "report run --html page.html").output().unwrap();
     is_untouched(&victim);
@@ -89,7 +89,7 @@ fn no_result_is_written_through_a_link() {
 }
 
 #[test]
-fn a_journal_that_is_a_link_is_not_gone_on_with() {
+fn a_journal_that_is_a_link_is_not_resumed() {
     let place = Place::new("hostile-resume");
     let run = a_run(&place);
     std::fs::create_dir(place.0.join("other")).unwrap();
@@ -116,14 +116,14 @@ fn root_refuses_a_result_directory_that_others_can_change() {
         directory("ours", 0, 0o755);
         for (name, why) in [
             ("theirs", "'theirs' belongs to user 65534, and root writes no files there"),
-            ("group", "others may exchange what is in 'group' (mode 775)"),
-            ("all", "others may exchange what is in 'all' (mode 777)"),
+            ("group", "others may replace files in 'group' (mode 775)"),
+            ("all", "others may replace files in 'all' (mode 777)"),
         ] {
             let line = format!("{RUN} --out {name}");
             let output = rigel(place, &line).output().unwrap();
             let words = said(&output);
             assert_eq!(output.status.code(), Some(2), "{words}");
-            assert!(words.contains(why) && words.contains("run rigel as the user whose directory it is"), "{words}");
+            assert!(words.contains(why) && words.contains("run rigel as the owner of the directory"), "{words}");
             assert_eq!(entries(&place.0.join(name)), [] as [PathBuf; 0], "something was measured first");
 
             // Orion's files, which are beside each other.
@@ -154,7 +154,7 @@ fn root_follows_no_link_of_others_to_a_result_directory() {
         chown(place.0.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
         let output = rigel(place, RUN).args(["--out", "theirs/link/below"]).output().unwrap();
         let words = said(&output);
-        assert!(words.contains("'link' on the way to it is a symbolic link that another user can make"), "{words}");
+        assert!(words.contains("'link' in its path is a symbolic link that another user can change"), "{words}");
         assert_eq!(output.status.code(), Some(2), "{words}");
         assert_eq!(entries(&place.0.join("ours/below")), [] as [PathBuf; 0]);
         // A link made by root is as safe as its directory.
@@ -413,7 +413,7 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
     place.file("holes.lun", 1 << 40);
     for line in ["sql run --on . --conf holes.conf", "orion -run oltp -testname holes"] {
         let words = said(&ends(&place, line));
-        assert!(words.contains("it has more than 1 MiB, and no more is read"), "{words}");
+        assert!(words.contains("it is larger than the limit of 1 MiB"), "{words}");
     }
     // A journal with an endless line: holes after a valid beginning.
     let journal = a_run(&place).join("journal.jsonl");
@@ -430,7 +430,7 @@ fn a_file_is_read_up_to_its_limit_and_no_further() {
 }
 
 #[test]
-fn what_a_shell_hands_over_is_read_though_it_is_a_pipe() {
+fn a_pipe_from_a_shell_is_read() {
     let place = Place::new("hostile-pipe");
     let series = "time,reads\n2026-01-01 00:00:00,1\n2026-01-01 00:01:00,2\n";
     for (name, path) in [("one", "/dev/stdin"), ("two", "/dev/fd/0"), ("three", "/proc/self/fd/0")] {
@@ -465,7 +465,7 @@ fn a_password_that_others_can_read_is_not_used() {
 }
 
 #[test]
-fn a_page_lets_a_browser_run_what_is_its_own_and_nothing_else() {
+fn a_page_lets_a_browser_run_only_its_own_script() {
     let page = rigel::report::html::render(&rigel::report::document::Document::default());
     let policy = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").expect("a policy").1;
     let policy = policy.split_once('"').unwrap().0;

@@ -45,7 +45,7 @@ fn interrupted_by(name: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(&format!("rigel: stopped: {} of 3 data points are not complete", 3 - done)), "{said}");
-    assert!(said.contains("hint: resume them by `rigel orion --resume run`"), "{said}");
+    assert!(said.contains("hint: resume them with `rigel orion --resume run`"), "{said}");
     assert_eq!(entries(&place.0.join("storage")), [] as [PathBuf; 0], "the scratch file is still there");
 
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -61,7 +61,7 @@ fn interrupted_by(name: &str) {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
+fn ctrl_c_keeps_the_results_and_says_how_to_resume() {
     interrupted_by("INT");
 }
 
@@ -174,13 +174,13 @@ fn out_of_room(output: &Output) {
 }
 
 #[test]
-fn a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room() {
-    test("a_full_disk_keeps_the_points_before_and_the_run_goes_on_when_there_is_room", || {
+fn a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed() {
+    test("a_full_disk_keeps_earlier_points_and_the_run_can_be_resumed", || {
         let place = Place::new("interrupt-full");
         let small = Mounted::in_memory(&place, "size=160k")?;
         let output = rigel(&place, MANY_POINTS).args(["--out", "small/run"]).output().unwrap();
         out_of_room(&output);
-        assert!(String::from_utf8_lossy(&output.stderr).contains("resume by --resume"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("resume with --resume"), "{output:?}");
         let run = journal::read(&small.0.join("run")).unwrap();
         let done = run.points.len();
         assert!(done > 0 && done < 20, "{done} points fitted");
@@ -226,7 +226,7 @@ fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_m
                 let said = String::from_utf8_lossy(&output.stderr);
                 assert_eq!(output.status.code(), Some(2), "{said}");
                 assert!(said.contains(&format!("the result directory '{directory}'")), "{said}");
-                assert!(said.contains(words) && said.contains("hint: name another with --out DIR"), "{said}");
+                assert!(said.contains(words) && said.contains("hint: give another with --out DIR"), "{said}");
             }
         }
         assert!(entries(&small.0).is_empty());
@@ -235,8 +235,8 @@ fn a_place_for_results_that_is_full_or_read_only_is_refused_before_anything_is_m
 }
 
 #[test]
-fn what_may_not_be_read_or_written_is_named() {
-    test("what_may_not_be_read_or_written_is_named", || {
+fn unreadable_and_unwritable_files_are_named() {
+    test("unreadable_and_unwritable_files_are_named", || {
         // Root may do anything: another user runs a copy of the program, in a directory that everybody can reach.
         let home = Place(need("mktemp", &["-d"]).map(PathBuf::from)?);
         let path = |name: &str| home.0.join(name);

@@ -82,8 +82,8 @@ fn given_back(shown: &str) {
 }
 
 #[test]
-fn q_keeps_what_was_measured_and_gives_the_terminal_back() {
-    test("q_keeps_what_was_measured_and_gives_the_terminal_back", || {
+fn q_keeps_the_results_and_restores_the_terminal() {
+    test("q_keeps_the_results_and_restores_the_terminal", || {
         let (place, mut session) = long("live-q", "")?;
         session.wait_for("of 3600.0 s at most");
         session.press(b"q");
@@ -185,13 +185,13 @@ fn a_model_is_shown_point_by_point() {
 }
 
 #[test]
-fn without_a_terminal_it_says_why_and_goes_on_by_lines() {
+fn without_a_terminal_progress_is_printed_in_lines_with_the_reason() {
     let place = Place::new("live-none");
     let run = |line: &str| -> Output { common::rigel(&place, line).stdin(Stdio::null()).output().unwrap() };
     let output = run("curve sim:8,100us --seed 1 --live --out run");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(said.starts_with("no live view: stderr is not a terminal; progress is told by lines\n"), "{said}");
+    assert!(said.starts_with("no live view: stderr is not a terminal; progress is printed in lines\n"), "{said}");
     assert!(said.contains("point 1 of") && !said.contains('\x1b'), "{said}");
     for line in ["curve sim: --live --no-progress", "orion -run oltp --target sim: --live --no-progress"] {
         let output = run(line);

@@ -112,7 +112,7 @@ fn a_url_where_a_file_belongs_is_called_one() {
     ];
     for (verb, url, shown) in urls {
         let words = said(&run(&place, verb, url));
-        assert!(words.contains(&format!("{shown} is a URL, and no file or device")), "{words}");
+        assert!(words.contains(&format!("{shown} is a URL, not a file or device")), "{words}");
     }
 }
 
@@ -201,7 +201,7 @@ fn a_resumed_run_sends_no_password_that_was_not_given_for_it() {
     };
     let words = resume("");
     assert!(words.contains(&format!("resuming on '{url}'")), "{words}");
-    assert!(words.contains("PGPASSWORD is not sent") && words.contains("--password-file"), "{words}");
+    assert!(words.contains("PGPASSWORD is not used for a server") && words.contains("--password-file"), "{words}");
     assert!(!thief.heard().contains(SECRET), "the password was sent: {}", thief.heard());
     assert!(thief.heard().contains("ana"), "the server of the journal was never asked: {words}");
     std::fs::write(place.0.join("password"), format!("{SECRET}\n")).unwrap();

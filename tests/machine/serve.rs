@@ -67,7 +67,7 @@ fn a_scraper_is_answered_in_the_format_it_asks_for() {
 }
 
 #[test]
-fn other_requests_are_told_what_is_wrong() {
+fn other_requests_get_an_error() {
     let server = server();
     let (head, body) = ask(&server, "HEAD /metrics HTTP/1.1\r\nAccept: text/plain\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("Content-Length: 10\r\n") && body.is_empty(), "{head}");
@@ -168,14 +168,14 @@ fn a_dropped_server_is_gone_whoever_is_connected() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_a_hint() {
+fn a_port_in_use_is_an_error_with_a_hint() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
     let error = HttpServer::start(ListenAddress(address), |_| ("text/plain", Arc::from([]))).unwrap_err();
     let text = error.to_string();
     assert_eq!(error.exit_status(), 2);
-    assert!(text.contains(&address.to_string()) && text.contains("somebody does already"), "{text}");
-    assert!(text.contains("hint: take another port"), "{text}");
+    assert!(text.contains(&address.to_string()) && text.contains("the port is in use"), "{text}");
+    assert!(text.contains("hint: use another port"), "{text}");
     // A documentation address belongs to no host.
     let error = HttpServer::start("192.0.2.1:9464".parse().unwrap(), |_| ("text/plain", Arc::from([]))).unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");

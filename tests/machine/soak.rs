@@ -55,7 +55,7 @@ fn rounds_stand_in_the_journal_at_their_times() {
 }
 
 #[test]
-fn a_soak_that_was_cut_goes_on_as_if_nothing_had_been() {
+fn an_interrupted_soak_is_resumed_without_a_difference() {
     let place = Place::new("soak-resume");
     ends(&place, &format!("{ROUNDS} --for 40m --seed 5 --out whole"), 0);
     let path = place.0.join("whole/journal.jsonl");
@@ -123,7 +123,7 @@ fn two_thousand_rounds_take_the_memory_of_two_hundred() {
 }
 
 #[test]
-fn work_that_is_not_done_in_time_is_cut_and_told() {
+fn work_that_exceeds_the_limit_is_cut_and_reported() {
     let place = Place::new("soak-limit");
     // 2000 operations of 1 ms each, one after the other, are limited to one second.
     let line = "soak sim:1,1ms,fixed --depth 1 --work 2000ops --every 1m --limit 1s --for 12m --no-progress --out run";
@@ -151,7 +151,7 @@ fn rounds_that_failed_or_are_missing_are_in_the_exit_status() {
     assert!(cause(&ends(&place, "report failed --html -", 0).stdout), "not on the page");
     // If it reported a failure, a service manager would restart it forever.
     let again = ends(&place, "soak --no-progress --resume failed", 0);
-    assert!(String::from_utf8_lossy(&again.stderr).contains("nothing of this soak is left"), "{again:?}");
+    assert!(String::from_utf8_lossy(&again.stderr).contains("this soak is complete"), "{again:?}");
     // Served one after the other, ten operations take ten minutes: every other round finds the previous one still
     // running.
     let line = "soak sim:1,40s,fixed --depth 2 --every 1m --for 12m --no-progress --out missing";
@@ -171,7 +171,7 @@ fn runs_of_other_sorts_are_refused_by_name() {
             "compare one two",
             "load 8 outstanding in one and 2 outstanding in two; work of a round 400 operations in one",
         ),
-        ("soak --resume one --update 10%", "has its work from its beginning"),
+        ("soak --resume one --update 10%", "has its original options"),
     ] {
         let said = ends(&place, line, 2);
         assert!(String::from_utf8_lossy(&said.stderr).contains(told), "{said:?}");
@@ -210,11 +210,11 @@ fn a_soak_that_is_not_whole_passes_no_step_of_a_build() {
     std::fs::write(place.0.join("cut/journal.jsonl"), &bytes[..bytes.len() * 3 / 4]).unwrap();
     let said = ends(&place, "compare whole cut --fail-if-slower 5%", 1);
     assert!(String::from_utf8_lossy(&said.stdout).contains("cut is incomplete: it ended early"), "{said:?}");
-    assert!(String::from_utf8_lossy(&said.stderr).contains("cut is not whole"), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cut is incomplete"), "{said:?}");
 }
 
 #[test]
-fn a_soak_goes_on_when_its_target_comes_back() {
+fn a_soak_continues_when_its_target_returns() {
     let place = Place::new("soak-back");
     let file = common::scratch_file("soak-back", 64 << 20);
     let line = format!("soak {} --work 20ops --every 1s --for 10h --no-progress --out run", text(&file.path));
@@ -234,9 +234,9 @@ fn a_soak_goes_on_when_its_target_comes_back() {
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("it is tried again at the next round"), "{said}");
+    assert!(output.status.code() == Some(1) && said.contains("the next round tries again"), "{said}");
     let report = String::from_utf8(ends(&place, "report run", 0).stdout).unwrap();
-    assert!(report.contains("broke: ") && report.contains("does not exist"), "{report}");
+    assert!(report.contains("broken rounds: ") && report.contains("does not exist"), "{report}");
 }
 
 #[test]
@@ -248,17 +248,17 @@ fn an_objective_that_is_missed_is_the_exit_status() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_made() {
+fn invalid_requests_are_refused_before_anything_is_made() {
     let place = Place::new("soak-refused");
     for (line, words) in [
-        ("soak sim:1,1ms --for 1d --work 100000", "'100000' is no amount of work"),
-        ("soak sim:1,1ms --for 1d --work 100k", "'100k' is no amount of work"),
-        ("soak sim:1,1ms --for 30s", "is over before the first round"),
+        ("soak sim:1,1ms --for 1d --work 100000", "'100000' is not an amount of work"),
+        ("soak sim:1,1ms --for 1d --work 100k", "'100k' is not an amount of work"),
+        ("soak sim:1,1ms --for 30s", "ends before the first round"),
         ("soak sim:1,1ms --for 1h --every 10ms", "--every 10ms is too short"),
         ("soak sim:1,1ms --for 1h --slo p99>2ms", "is not an objective"),
         ("soak sim:1,1ms --for 1h --every 1m --work 1kops --limit 2m", "--limit 120s is longer than --every 60s"),
         ("soak sim:1,1ms --for 1h --slo p99<2", "is not an objective"),
-        ("soak sim:1,1ms --for 1h --rate 1k..5k", "is not one rate"),
+        ("soak sim:1,1ms --for 1h --rate 1k..5k", "is not a single rate"),
         ("soak sim:1,1ms", "--for"),
         ("soak --resume nowhere", "cannot read the journal"),
     ] {
@@ -289,7 +289,7 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
             told.any(|line| line.contains("No space left on device")),
             "it ended, and never said that the disk is full"
         );
-        assert!(told.any(|line| line.contains(" 3 rounds are held in memory")), "it ended with fewer rounds");
+        assert!(told.any(|line| line.contains(" 3 rounds are kept in memory")), "it ended with fewer rounds");
         let before = lines();
         std::fs::remove_file(&filler).unwrap();
         wait_until("those and another are written", || lines() >= before + 4);
@@ -304,7 +304,7 @@ fn rounds_that_find_the_disk_full_are_written_when_there_is_room() {
 }
 
 #[test]
-fn while_it_runs_a_report_can_be_made_and_ctrl_c_keeps_what_there_is() {
+fn reports_work_during_a_soak_and_ctrl_c_keeps_the_results() {
     let place = Place::new("soak-running");
     std::fs::create_dir(place.0.join("storage")).unwrap();
     let line = "soak storage --scratch-size 64MiB --depth 2 --every 1s --for 1h --no-progress --out run";
@@ -347,8 +347,10 @@ fn a_soak_notices_that_its_file_was_replaced_and_takes_it_up_again_when_it_is_ba
     // In one step: at no moment is the name missing.
     std::fs::hard_link(&file.path, &aside).unwrap();
     std::fs::rename(&other.path, &file.path).unwrap();
-    wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "another file")));
-    wait_until("it is not measured", || rounds().last().is_some_and(|record| is_broken_by(record, "cannot go on")));
+    wait_until("it is noticed", || rounds().iter().any(|record| is_broken_by(record, "no longer the")));
+    wait_until("it is not measured", || {
+        rounds().last().is_some_and(|record| is_broken_by(record, "cannot be resumed"))
+    });
     std::fs::rename(&aside, &file.path).unwrap();
     wait_until("it goes on", || rounds().last().is_some_and(|record| record.end == End::Complete));
     child.kill().unwrap();

@@ -133,8 +133,8 @@ fn is_of_the_data(id: &str, data: &Value, told: &Value) {
 }
 
 #[test]
-fn pointing_at_a_line_tells_the_figures_of_the_data() {
-    in_browser("pointing_at_a_line_tells_the_figures_of_the_data", SCREEN, |browser| {
+fn pointing_at_a_line_shows_the_figures_of_the_data() {
+    in_browser("pointing_at_a_line_shows_the_figures_of_the_data", SCREEN, |browser| {
         for id in ["load", "percentiles", "histogram", "timeline", "waits", "rounds"] {
             let data = data(browser, id);
             for (panel_at, _) in data["panels"].as_array().unwrap().iter().enumerate() {
@@ -156,8 +156,8 @@ fn pointing_at_a_line_tells_the_figures_of_the_data() {
 }
 
 #[test]
-fn what_is_told_is_nearest_to_the_pointer_and_where_it_is_drawn() {
-    in_browser("what_is_told_is_nearest_to_the_pointer_and_where_it_is_drawn", SCREEN, |browser| {
+fn the_tooltip_shows_the_value_nearest_to_the_pointer() {
+    in_browser("the_tooltip_shows_the_value_nearest_to_the_pointer", SCREEN, |browser| {
         let data = data(browser, "load");
         let place = panel(browser, "load", 0);
         let first = colour(browser, 0);
@@ -186,8 +186,8 @@ fn what_is_told_is_nearest_to_the_pointer_and_where_it_is_drawn() {
 }
 
 #[test]
-fn pointing_at_a_field_tells_the_cell_below() {
-    in_browser("pointing_at_a_field_tells_the_cell_below", SCREEN, |browser| {
+fn pointing_at_a_heat_map_shows_the_cell_below() {
+    in_browser("pointing_at_a_heat_map_shows_the_cell_below", SCREEN, |browser| {
         let id = "latency-heat";
         let data = data(browser, id);
         let place = browser.place(&format!("#chart-{id} canvas"));

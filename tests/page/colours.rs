@@ -73,7 +73,7 @@ fn text_and_lines_stand_out_from_the_ground() {
 }
 
 #[test]
-fn series_are_told_apart_whatever_colours_one_sees() {
+fn series_are_distinguishable_with_colour_blindness() {
     for colours in themes() {
         for eyes in EYES {
             for one in 0..8 {

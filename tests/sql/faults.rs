@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 const SEARCHED: &str = "SELECT idx_scan FROM pg_stat_user_tables WHERE schemaname = 'rigel' AND relname = 'blocks_1'";
 
 #[test]
-fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
-    test("a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back", || {
+fn a_lost_server_ends_the_run_which_can_be_resumed() {
+    test("a_lost_server_ends_the_run_which_can_be_resumed", || {
         let place = Place::in_memory("sql-crash");
         let mut server = serve(&postgres_18()?, &place, &[]);
         let url = server.url().to_string();
@@ -42,7 +42,7 @@ fn a_server_that_dies_ends_the_run_which_goes_on_when_it_is_back() {
         assert!(run.points.len() == 1 && matches!(run.points[0].end, End::Broken(_)), "{:?}", run.points);
         assert!(run.points[0].streams[0].total().done > 0);
         let gone = ends(&place, &format!("sql run --resume {out}"), 1);
-        assert!(gone.contains("cannot be reached") && gone.contains("see that the server runs there"), "{gone}");
+        assert!(gone.contains("cannot be reached") && gone.contains("check that the server is running"), "{gone}");
 
         server.restart(&AtomicBool::new(false)).unwrap();
         ends(&place, &format!("sql run --resume {out}"), 0);
@@ -110,19 +110,22 @@ fn a_session_that_the_server_ends_ends_the_run() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
-    test("what_is_not_there_is_named", || {
+fn missing_databases_and_tables_are_named() {
+    test("missing_databases_and_tables_are_named", || {
         let place = Place::new("sql-missing");
         let server = serve(&postgres_15()?, &place, &[]);
         let url = server.url();
         let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s"), 2);
-        assert!(words.contains("has no tables of ours") && words.contains("make them: rigel sql load"), "{words}");
+        assert!(
+            words.contains("has no tables of rigel sql load") && words.contains("create them: rigel sql load"),
+            "{words}"
+        );
         let words = ends(&place, &format!("curve {url} --sessions 1"), 2);
-        assert!(words.contains("make them: rigel sql load"), "{words}");
+        assert!(words.contains("create them: rigel sql load"), "{words}");
         ends(&place, &format!("sql load {url} --scale 2000 -s 2"), 0);
         for (asked, told) in [("--scale 3000", "3000 blocks in each"), ("-s 3", "3 tables")] {
             let words = ends(&place, &format!("sql run {url} -t 1 --run-time 1s {asked}"), 2);
-            assert!(words.contains(&format!("{told} are asked for")), "{words}");
+            assert!(words.contains(&format!("{told} are requested")), "{words}");
         }
         let words = ends(&place, &format!("sql run {url} --work-unit 2001"), 2);
         assert!(words.contains("an operation of 2001 rows does not fit"), "{words}");
@@ -157,7 +160,7 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
 
         let load = format!("sql load {url} --scale 2000");
         let words = ends(&place, &load, 1);
-        assert!(words.contains("wants a password") && words.contains("PGPASSWORD"), "{words}");
+        assert!(words.contains("requires a password") && words.contains("PGPASSWORD"), "{words}");
         let wrong = program(&place, &load).env("PGPASSWORD", "wr0ng").output().unwrap();
         let words = said(&wrong);
         assert_eq!(wrong.status.code(), Some(1));
@@ -165,7 +168,7 @@ fn a_user_without_rights_needs_a_password_and_it_is_never_shown() {
         assert!(!words.contains("wr0ng"), "{words}");
         let inside = load.replace("ana@", "ana:s3cret@");
         let words = ends(&place, &inside, 2);
-        assert!(words.contains("holds a password") && !words.contains("s3cret"), "{words}");
+        assert!(words.contains("contains a password") && !words.contains("s3cret"), "{words}");
 
         let by_environment = program(&place, &load).env("PGPASSWORD", "s3cret").output().unwrap();
         assert!(by_environment.status.success(), "{by_environment:?}");

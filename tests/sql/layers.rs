@@ -97,7 +97,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
             (run.complete().len() < 8).then(|| (place, super::said(&output), run))
         });
         let again = format!("rigel layers --resume run --server-bin {}", text(&bin));
-        assert!(said.contains("the run ended before it was through") && said.contains(&again), "{said}");
+        assert!(said.contains("the run ended before it was complete") && said.contains(&again), "{said}");
         assert_eq!(entries(&place.0), [place.0.join("run")], "{said}");
         let unnamed = ends(&place, "layers --resume run", 2);
         assert!(unnamed.contains("was made with --server-bin"), "{unnamed}");
@@ -121,7 +121,7 @@ fn an_interrupted_run_of_layers_is_resumed_on_another_server_like_its_own() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_anything_is_made() {
+fn invalid_requests_are_refused_before_anything_is_made() {
     let place = Place::new("layers-refused");
     let refusals = [
         ("layers . --server mariadb", "no function that reads one block of a file"),

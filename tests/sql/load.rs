@@ -27,7 +27,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
     let server = serve(bin, &place, &[]);
     let url = server.url();
     let mut database = client(url);
-    assert!(ends(&place, &format!("sql drop {url}"), 0).contains("nothing of ours is there"));
+    assert!(ends(&place, &format!("sql drop {url}"), 0).contains("there are no tables of rigel sql load"));
     let said = ends(&place, &format!("sql load {url} --scale 9000 -s 2 --scan-table 100 --load-degree 4"), 0);
     assert!(said.contains("loaded: 18200 rows in 18"), "{said}");
     for table in ["rigel.blocks_1", "rigel.blocks_2"] {
@@ -44,7 +44,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
     let files = |database: &mut Client| number(database, "SELECT sum(relfilenode::bigint) FROM pg_class");
     let before = files(&mut database);
     let said = ends(&place, &format!("sql load {url} --scale 9000 -s 2 --scan-table 100"), 0);
-    assert!(said.contains("18200 of them from before"), "{said}");
+    assert!(said.contains("18200 of them by an earlier load"), "{said}");
     let said = ends(&place, &format!("sql load {url} --scale 9001 -s 2 --scan-table 100"), 2);
     assert!(said.contains("2 tables of 9000 rows") && said.contains("rigel sql drop"), "{said}");
     assert_eq!(files(&mut database), before);
@@ -73,7 +73,7 @@ fn loaded_and_dropped(name: &str, bin: &Path) {
         database.batch_execute("DROP TABLE rigel.manifest").unwrap();
     }
     database.batch_execute("DROP SCHEMA rigel CASCADE").unwrap();
-    assert!(ends(&place, &format!("sql drop {url}"), 0).contains("nothing of ours is there"));
+    assert!(ends(&place, &format!("sql drop {url}"), 0).contains("there are no tables of rigel sql load"));
     drop(database);
     server.stop().unwrap();
 }
@@ -109,8 +109,8 @@ fn killed_load(place: &Place, url: &str, database: &mut Client) {
 }
 
 #[test]
-fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
-    test("a_load_that_was_killed_goes_on_and_every_row_is_there_once", || {
+fn a_killed_load_is_resumed_and_loads_every_row_once() {
+    test("a_killed_load_is_resumed_and_loads_every_row_once", || {
         for (version, bin) in [("15", postgres_15()?), ("18", postgres_18()?)] {
             let place = Place::in_memory(&format!("sql-load-killed-{version}"));
             let server = serve(&bin, &place, &[]);
@@ -127,9 +127,9 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
                 assert_eq!(output.status.code(), Some(2), "{output:?}");
                 Some(super::said(&output))
             });
-            assert!(said.contains("has no tables of ours, or not all of them"), "{said}");
+            assert!(said.contains("has no tables of rigel sql load, or not all of them"), "{said}");
             let said = ends(&place, &format!("sql load {} --scale 17000 --scan-table 100", server.url()), 0);
-            assert!(said.contains("of them from before"), "{version}: {said}");
+            assert!(said.contains("of them by an earlier load"), "{version}: {said}");
             every_row_is_there_once(&mut database, "rigel.blocks_1", 17_000);
             let blocks = number(&mut database, "SELECT pg_relation_size('rigel.blocks_1') / 8192");
             // Blocks filled by the killed load are reused: only blocks that COPY adds in advance may be empty.
@@ -142,8 +142,8 @@ fn a_load_that_was_killed_goes_on_and_every_row_is_there_once() {
 }
 
 #[test]
-fn a_load_that_was_stopped_says_so_and_goes_on() {
-    test("a_load_that_was_stopped_says_so_and_goes_on", || {
+fn a_stopped_load_says_so_and_can_be_resumed() {
+    test("a_stopped_load_says_so_and_can_be_resumed", || {
         let place = Place::in_memory("sql-load-stopped");
         let server = serve(&postgres_18()?, &place, &[]);
         let access = Access::parse([server.url()], &|_| None).unwrap();
@@ -188,14 +188,14 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_disk_that_fills_up_ends_the_load_with_its_name_and_the_load_goes_on_when_there_is_room() {
-    let name = "a_disk_that_fills_up_ends_the_load_with_its_name_and_the_load_goes_on_when_there_is_room";
+fn a_full_disk_ends_the_load_which_can_be_resumed_when_there_is_space() {
+    let name = "a_full_disk_ends_the_load_which_can_be_resumed_when_there_is_space";
     test(name, || {
         let bin = postgres_15()?;
         let place = Place::new("sql-load-full");
         let small = Small::new(&place, "220m")?;
         let refused = ends(&place, &format!("sql run --on small --server-bin {}", bin.display()), 2);
-        assert!(refused.contains("free, and tables and server need"), "{refused}");
+        assert!(refused.contains("free, but the tables and the server need"), "{refused}");
         assert_eq!(entries(&small.0), [] as [std::path::PathBuf; 0]);
 
         let inner = Place(small.0.clone());

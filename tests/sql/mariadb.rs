@@ -161,7 +161,10 @@ fn a_page_holds_one_row_and_a_run_counts_them() {
         assert_eq!(String::from_utf8_lossy(&removed.stdout).lines().count(), 6, "{removed:?}");
         assert_eq!(server.tables(), ["orders"]);
         let nothing = server.done("drop", "");
-        assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing of ours"), "{nothing:?}");
+        assert!(
+            String::from_utf8_lossy(&nothing.stderr).contains("there are no tables of rigel sql load"),
+            "{nothing:?}"
+        );
         Ok(())
     });
 }
@@ -206,8 +209,8 @@ fn updates_are_as_many_rows(server: &Server) {
 }
 
 #[test]
-fn a_load_that_was_killed_is_gone_on_with() {
-    test("a_load_that_was_killed_is_gone_on_with", || {
+fn a_killed_load_is_resumed() {
+    test("a_killed_load_is_resumed", || {
         let server = Server::start("killed")?;
         let size = "--scale 12000 --scan-table 10 --load-degree 2";
         in_time("the load was killed", |_| {
@@ -223,7 +226,7 @@ fn a_load_that_was_killed_is_gone_on_with() {
             }
             is_cut.then_some(())
         });
-        server.refused("run", "--run-time 1s", 2, "has no tables of ours, or not all of them");
+        server.refused("run", "--run-time 1s", 2, "has no tables of rigel sql load, or not all of them");
         server.refused("load", "--scale 3000", 2, "12000 rows");
         server.done("load", size);
         assert_eq!(server.number("SELECT COUNT(*) FROM rigel_chunks"), 13);
@@ -237,8 +240,8 @@ fn a_load_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
-fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
-    test("what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said", || {
+fn tables_of_others_are_left_alone_and_a_wrong_password_is_reported() {
+    test("tables_of_others_are_left_alone_and_a_wrong_password_is_reported", || {
         let server = Server::start("guards")?;
         server.execute(Some("shop"), "CREATE TABLE rigel_manifest (maker TEXT) COMMENT 'mine'");
         for (verb, arguments) in [("load", SIZE), ("run", "--run-time 1s"), ("drop", "")] {
@@ -260,7 +263,7 @@ fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
         };
         assert!(run(Some("wrong"), "shop").contains("does not accept the password"), "{}", run(Some("wrong"), "shop"));
         assert!(run(None, "shop").contains("MYSQL_PWD"), "{}", run(None, "shop"));
-        assert!(run(Some("right"), "shop").contains("give this user rights"), "{}", run(Some("right"), "shop"));
+        assert!(run(Some("right"), "shop").contains("grant this user access"), "{}", run(Some("right"), "shop"));
 
         // A load creates a missing database, which stays.
         let load = format!("sql load {} --scale 1000 --scan-table 1", server.url("root", "new"));
@@ -274,8 +277,8 @@ fn what_is_somebody_elses_is_left_alone_and_a_wrong_password_is_said() {
 }
 
 #[test]
-fn a_server_that_is_killed_breaks_the_run_and_what_was_measured_stays() {
-    test("a_server_that_is_killed_breaks_the_run_and_what_was_measured_stays", || {
+fn a_killed_server_breaks_the_run_and_keeps_the_results() {
+    test("a_killed_server_breaks_the_run_and_keeps_the_results", || {
         let mut server = Server::start("broken")?;
         server.done("load", "--scale 1000 --scan-table 1");
         server.wait_for_purge();

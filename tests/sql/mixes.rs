@@ -10,8 +10,8 @@ fn kinds(document: &Value) -> [u64; 3] {
 }
 
 #[test]
-fn sessions_do_exactly_what_was_asked_of_them() {
-    test("sessions_do_exactly_what_was_asked_of_them", || {
+fn sessions_do_exactly_the_requested_work() {
+    test("sessions_do_exactly_the_requested_work", || {
         let place = Place::in_memory("sql-mixes");
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();

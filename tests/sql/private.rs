@@ -94,8 +94,8 @@ fn under_way(place: &Place, bin: &Path, more: &str) -> (Child, u32) {
 }
 
 #[test]
-fn ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server() {
-    test("ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server", || {
+fn ctrl_c_while_measuring_keeps_the_results_and_removes_the_server() {
+    test("ctrl_c_while_measuring_keeps_the_results_and_removes_the_server", || {
         let (bin, name) = (postgres_18()?, "sql-interrupted");
         let (place, server, output, run) = in_time("anything was measured", |factor| {
             let place = Place::new(&format!("{name}-{factor}"));
@@ -110,7 +110,7 @@ fn ctrl_c_while_measuring_keeps_what_was_measured_and_nothing_of_the_server() {
         });
         let said = super::said(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("the run ended before it was through"), "{said}");
+        assert!(said.contains("the run ended before it was complete"), "{said}");
         let hint = format!("rigel sql run --resume run --server-bin {}", bin.display());
         assert!(said.contains(&hint), "{said}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
@@ -266,7 +266,7 @@ fn what_a_killed_run_leaves_is_cleaned_up() {
         assert!(output.status.success() && printed.contains("a postgres server of rigel"), "{output:?}");
         assert_eq!(entries(&place.0.join("storage")), NOTHING);
         wait_until("the server is gone", || is_gone(server));
-        assert!(ends(&place, "sql clean storage", 0).contains("no private server is left here"));
+        assert!(ends(&place, "sql clean storage", 0).contains("there are no private servers left here"));
         Ok(())
     });
 }

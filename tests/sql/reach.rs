@@ -11,8 +11,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 #[test]
-fn a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short() {
-    test("a_curve_of_sessions_has_intervals_and_goes_on_when_it_was_cut_short", || {
+fn a_curve_of_sessions_has_intervals_and_can_be_resumed() {
+    test("a_curve_of_sessions_has_intervals_and_can_be_resumed", || {
         let place = Place::in_memory("sql-curve");
         let server = serve(&postgres_18()?, &place, &[]);
         let url = server.url();
@@ -90,7 +90,7 @@ fn sessions_go_to_several_databases_in_turn() {
         // One of them has no tables.
         ends(&place, &format!("sql drop {}", urls[1]), 0);
         let words = ends(&place, &format!("sql run {} -t 1 --run-time 1s", urls.join(" ")), 2);
-        assert!(words.contains("/other' has no tables of ours"), "{words}");
+        assert!(words.contains("/other' has no tables of rigel sql load"), "{words}");
         Ok(())
     });
 }
@@ -122,8 +122,8 @@ fn present(server: &Server, (certificate, key): &(PathBuf, PathBuf)) {
 }
 
 #[test]
-fn connections_are_protected_as_was_asked() {
-    test("connections_are_protected_as_was_asked", || {
+fn connections_are_protected_as_requested() {
+    test("connections_are_protected_as_requested", || {
         let place = Place::in_memory("sql-tls");
         // An address of this machine on which nobody else listens.
         let number = std::process::id();

@@ -423,7 +423,7 @@ fn a_start_that_is_interrupted_half_way_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_rigel_left_is_told_by_the_next_run_there() {
+fn the_next_run_reports_what_a_killed_rigel_left() {
     let place = Place::new("servers-told");
     let left = place.0.join("rigel-sql-4194305");
     fs::create_dir(&left).unwrap();
@@ -432,14 +432,14 @@ fn what_a_killed_rigel_left_is_told_by_the_next_run_there() {
     fs::write(left.join("table"), vec![b'x'; 3 << 20]).unwrap();
     let output = common::rigel(&place, "sql run --on . --server-bin missing --scale 1000").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("a postgres server of rigel 4194305, which is gone, has 3.0 MiB in"), "{said}");
+    assert!(said.contains("a postgres server of rigel 4194305, which no longer runs, takes 3.0 MiB in"), "{said}");
     assert!(said.contains(text(&left)) && said.contains("`rigel sql clean .` removes it"), "{said}");
     assert!(left.exists(), "telling removes nothing");
 }
 
 #[test]
-fn a_strangers_folder_neither_stops_nor_swells_cleaning() {
-    test("a_strangers_folder_neither_stops_nor_swells_cleaning", || {
+fn a_directory_of_another_user_neither_stops_cleaning_nor_uses_memory() {
+    test("a_directory_of_another_user_neither_stops_cleaning_nor_uses_memory", || {
         let place = Place::new("servers-strange");
         for name in ["rigel-sql-1", "rigel-sql-2", "rigel-sql-3"] {
             fs::create_dir(place.0.join(name)).unwrap();

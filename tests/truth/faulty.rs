@@ -66,7 +66,7 @@ fn read(device: &Device, name: &str, point: &Point) -> (PointRecord, Log) {
 const ALONE: Load = Load::Closed { depth: 1 };
 
 #[test]
-fn what_is_measured_lies_between_what_the_device_took_and_when_the_next_read_came() {
+fn measured_times_lie_between_the_devices_time_and_the_next_read() {
     const OPS: u64 = 150;
     const SLOW: Duration = Duration::from_millis(20);
     let behaviour = Behaviour { slow: (50, SLOW), ..Behaviour::fixed(Duration::from_micros(500)) };
@@ -127,7 +127,7 @@ fn a_stall_is_found_with_its_length_its_number_and_its_time() {
 }
 
 #[test]
-fn in_an_open_loop_what_is_due_during_a_stall_waits_for_its_end() {
+fn in_an_open_loop_operations_due_during_a_stall_wait_for_its_end() {
     const OPS: u64 = 200;
     const GAP: Nanos = Nanos::from_millis(1);
     const STALL: Duration = Duration::from_millis(100);
@@ -152,7 +152,7 @@ fn in_an_open_loop_what_is_due_during_a_stall_waits_for_its_end() {
 }
 
 #[test]
-fn the_warm_up_is_told_apart_read_by_read_and_time_ends_the_point() {
+fn the_warm_up_is_excluded_read_by_read_and_time_ends_the_point() {
     const LENGTHS: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(200));
     let behaviour = Behaviour { slow: (7, Duration::from_millis(5)), ..Behaviour::fixed(Duration::from_millis(1)) };
     each("the_warm_up_is_told_apart", &ONE_STREAM, behaviour, |device, name, _| {
@@ -169,8 +169,8 @@ fn the_warm_up_is_told_apart_read_by_read_and_time_ends_the_point() {
 }
 
 #[test]
-fn as_many_are_outstanding_as_were_asked_for() {
-    test("as_many_are_outstanding_as_were_asked_for", || {
+fn the_requested_number_of_operations_is_outstanding() {
+    test("the_requested_number_of_operations_is_outstanding", || {
         const OPS: u64 = 64;
         let place = Place::new("truth-outstanding");
         let behaviour = Behaviour::fixed(Duration::from_micros(500));

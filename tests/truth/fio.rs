@@ -100,8 +100,8 @@ fn file(name: &str) -> Scratch {
 }
 
 #[test]
-fn fio_does_what_the_printed_jobs_say() {
-    test("fio_does_what_the_printed_jobs_say", || {
+fn fio_runs_the_printed_jobs_as_described() {
+    test("fio_runs_the_printed_jobs_as_described", || {
         need("fio", &["--version"])?;
         let streams = ["-type", "seq", "-num_streamIO", "2"];
         let sequential = || Expect { rw: "read", ..LARGE };

@@ -86,20 +86,20 @@ fn default_capacity(product: Product, setting: &str) -> &'static str {
 fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64) -> Advice {
     let blank = Advice::blank(product, setting, source(product, setting));
     let Some(writes) = ground.found.writes else {
-        let known = "no writes were measured, and the rate of reads says nothing of them";
+        let known = "no writes were measured, and the rate of reads does not predict them";
         return blank.not_measured(known, ground.command("--as mysql --write"));
     };
     let write = |rate: f64| three_digits(rate.max(CAPACITY_MIN));
     let is_max = setting.ends_with("max");
     let (part, for_what) = if is_max {
-        ("half", "for when flushing falls behind; the other half is left for reads")
+        ("half", "for the case that flushing falls behind; the other half is left for reads")
     } else {
-        ("a quarter", "half of innodb_io_capacity_max, as the product's own default has it")
+        ("a quarter", "half of innodb_io_capacity_max, as in the product's default")
     };
     let seconds = ground.write_seconds().map_or_else(String::new, |seconds| {
         format!(
-            "The rate was measured for {seconds:.0} s: what an SSD's cache takes at first is more than what it \
-                 keeps up for hours (--precision 0.1% --point-max 60s measures longer). "
+            "The rate was measured for {seconds:.0} s: an SSD's cache accepts more at first than the SSD sustains \
+             for hours (--precision 0.1% --point-max 60s measures longer). "
         )
     });
     let great = if writes.iops.value * share > CAPACITY_USUAL_MAX {
@@ -109,21 +109,21 @@ fn capacity(ground: &Ground, product: Product, setting: &'static str, share: f64
     };
     let advice = Advice {
         derivation: format!(
-            "{part} of the greatest rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The share is a choice, \
-             not a measurement. The product's default: {}",
+            "{part} of the maximum rate of random writes of {}, {:.0}/s at depth {}: {for_what}. The share is a \
+             choice, not a measurement. The product's default: {}",
             size(writes.io_bytes),
             writes.iops.value,
             writes.depth,
             default_capacity(product, setting),
         ),
         misleads: format!(
-            "{seconds}{great}As low as keeps up is best: pages that are written early are written again. The \
-             doublewrite buffer writes each page twice, and redo and reads share the storage"
+            "{seconds}{great}The lowest value that keeps up is best: pages that are written early are written \
+             again. The doublewrite buffer writes each page twice, and redo and reads share the storage"
         ),
         opinions: vec![Opinion {
             value: write(writes.iops.value),
-            why: "all that the storage can write, as the manual reads where it speaks of the IOPS of the system: it \
-                  leaves nothing for reads, and the manual also says to keep it low"
+            why: "the full write rate of the storage, if the manual's \"IOPS of the system\" is taken literally: \
+                  it leaves nothing for reads, and the manual also says to keep it low"
                 .into(),
         }],
         warnings: unsteady_or_unknown(&[Some(writes)])
@@ -163,15 +163,16 @@ fn threads(
         return blank.not_measured(known, ground.command(options));
     };
     let enough = (depth / REQUESTS_A_THREAD).ceil().max(1.0);
-    let what = if setting.contains("_write_") { "the depth of the most writes" } else { "the depth at the knee" };
+    let what =
+        if setting.contains("_write_") { "the depth of the maximum write rate" } else { "the depth at the knee" };
     let default = match (product, setting.contains("_read_")) {
         (Product::Mysql, true) => "half the CPUs and at least 4 since 8.4, 4 before",
         _ => "4",
     };
     let how = if product == Product::Mariadb {
-        "since 10.5 it is no number of threads: 256 times the value are the most I/Os in flight"
+        "since 10.5 it is not a number of threads: the maximum number of I/Os in flight is 256 times the value"
     } else {
-        "with native AIO each thread serves up to 256 requests, so more than a few do nothing"
+        "with native AIO each thread serves up to 256 requests, so more than a few have no effect"
     };
     let write = |threads: f64| whole(threads.clamp(THREADS_DEFAULT, THREADS_MAX));
     let advice = Advice {
@@ -180,15 +181,13 @@ fn threads(
             "{what}, {depth}, over {REQUESTS_A_THREAD}, rounded up: {enough}; {how}. Less than {THREADS_DEFAULT} gains \
              nothing. The product's default: {default}"
         ),
-        misleads: "query threads read their own pages; these serve read-ahead, flushing and merging. Pending requests \
-                   in SHOW ENGINE INNODB STATUS near the limit say that it is too low"
+        misleads: "query threads read their own pages; these serve read-ahead, flushing and merging. Pending \
+                   requests near the limit in SHOW ENGINE INNODB STATUS show that it is too low"
             .into(),
         opinions: vec![Opinion {
             value: whole(depth.clamp(THREADS_DEFAULT, THREADS_MAX)),
-            why:
-                "with innodb_use_native_aio = OFF, where a thread has one request at a time: as many as the depth, up \
-                  to 64"
-                    .into(),
+            why: "with innodb_use_native_aio = OFF, where a thread has one request at a time: the depth, at most 64"
+                .into(),
         }],
         warnings: {
             let open = if setting.contains("_read_") { ground.knee_warning() } else { None };

@@ -26,8 +26,8 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
 
 fn blank(setting: &'static str) -> Advice {
     Advice {
-        misleads: "only the proportions matter: the kernel scales the whole to how fast the device answers. What was \
-                   not measured must not be mixed with what was"
+        misleads: "only the proportions matter: the kernel scales the model to the device's response times. Do not \
+                   mix measured and unmeasured figures"
             .into(),
         ..Advice::blank(Product::Linux, setting, SOURCE)
     }
@@ -47,8 +47,8 @@ fn rbps(ground: &Ground) -> Advice {
     let how = if Some(most) == found.stream { "one sequential stream" } else { "random reads" };
     assigned(Advice {
         derivation: format!(
-            "the most that reads moved: {how} of {} at depth {}, in bytes/s. The kernel's tool reads 128 MiB at once in \
-             sequence",
+            "the maximum throughput of reads: {how} of {} at depth {}, in bytes/s. The kernel's tool reads \
+             sequentially, 128 MiB at once",
             size(most.io_bytes),
             most.depth
         ),
@@ -64,14 +64,14 @@ fn random(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str
     };
     if at.io_bytes != PAGE {
         let known = format!(
-            "{:.0} random {what} of {} a second were measured, and the model's are of 4 KiB",
+            "{:.0} random {what} of {} per second were measured, but the model needs 4 KiB",
             at.iops.value,
             size(at.io_bytes)
         );
         return blank(setting).not_measured(known, command);
     }
     assigned(Advice {
-        derivation: format!("the greatest rate of random {what} of 4 KiB, at depth {}", at.depth),
+        derivation: format!("the maximum rate of random {what} of 4 KiB, at depth {}", at.depth),
         warnings: unsteady_or_unknown(&[Some(at)]),
         ..blank(setting).valued(at.iops, three_digits)
     })
@@ -83,9 +83,9 @@ fn rseqiops(ground: &Ground) -> Advice {
     let found = ground.found;
     let most = found.large.into_iter().chain(found.stream).map(|at| at.mb_per_s.value).reduce(f64::max);
     let least = found.maximum.filter(|at| at.io_bytes <= PAGE).map(|at| at.iops.value);
-    let upper = most
-        .map_or_else(String::new, |mb| format!(". It is no more than rbps / 4096 = {:.0}", mb * 1e6 / f64::from(PAGE)));
-    let lower = least.map_or_else(String::new, |iops| format!(", and as a rule no less than rrandiops, {iops:.0}"));
+    let upper =
+        most.map_or_else(String::new, |mb| format!(". It is at most rbps / 4096 = {:.0}", mb * 1e6 / f64::from(PAGE)));
+    let lower = least.map_or_else(String::new, |iops| format!(", and usually at least rrandiops, {iops:.0}"));
     let known = format!("sequential reads of 4 KiB were not measured{upper}{lower}");
     blank("rseqiops").not_measured(known, TOOL.into())
 }
@@ -93,7 +93,12 @@ fn rseqiops(ground: &Ground) -> Advice {
 fn wbps(ground: &Ground) -> Advice {
     let known = ground.most_written().map_or_else(
         || "no writes were measured".to_string(),
-        |mb| format!("large writes were not measured. It is at least {:.0}, what small and log writes moved", mb * 1e6),
+        |mb| {
+            format!(
+                "large writes were not measured. It is at least {:.0}, the throughput of small and log writes",
+                mb * 1e6
+            )
+        },
     );
     blank("wbps").not_measured(known, TOOL.into())
 }
@@ -102,7 +107,7 @@ fn wseqiops(ground: &Ground) -> Advice {
     let known = if ground.found.log_writes.is_empty() {
         "no writes were measured"
     } else {
-        "log writes are in sequence, but one after the other, and each is flushed: they do not tell it"
+        "log writes are sequential, but one at a time and each flushed, so they do not show it"
     };
     blank("wseqiops").not_measured(known, TOOL.into())
 }
@@ -127,11 +132,11 @@ fn apply(ground: &Ground, settings: &[Advice]) -> Vec<String> {
     let figures: Vec<String> = settings.iter().map(known).collect();
     let missing: Vec<&str> = settings.iter().filter(|s| s.value.is_none()).map(|setting| setting.setting).collect();
     let mut lines = vec![
-        format!("# Linux. Not measured: {}. Fill them in by the same", missing.join(", ")),
-        "# measure: what is left out keeps the kernel's built-in figure, which is of another device.".into(),
+        format!("# Linux. Not measured: {}. Fill them in from the same", missing.join(", ")),
+        "# kind of run: a parameter left out keeps the kernel's built-in figure, which is for another device.".into(),
     ];
     if names.len() != 1 {
-        lines.push("# MAJ:MIN is the number of the whole disk; this target has not just one.".into());
+        lines.push("# MAJ:MIN is the number of the whole disk; this target has more than one, or none.".into());
     }
     lines.push("# Then, as root:".into());
     lines.push(format!("# echo \"{number}\" ctrl=user model=linear \\"));

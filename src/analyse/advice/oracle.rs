@@ -20,7 +20,7 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             "MAX_IOPS",
             found.maximum,
             |at| at.iops,
-            |at| format!("the greatest rate of random reads of {}, at depth {}", size(at.io_bytes), at.depth),
+            |at| format!("the maximum rate of random reads of {}, at depth {}", size(at.io_bytes), at.depth),
         ),
         figure(
             ground,
@@ -29,7 +29,7 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
             |at| at.mb_per_s,
             |at| {
                 format!(
-                    "the greatest throughput of random reads of {}, at depth {}, in 10^6 bytes/s",
+                    "the maximum throughput of random reads of {}, at depth {}, in 10^6 bytes/s",
                     size(at.io_bytes),
                     at.depth
                 )
@@ -86,7 +86,7 @@ fn disks(ground: &Ground) -> Advice {
     };
     Advice {
         value: Some(disks.to_string()),
-        derivation: "what was told by --num-disks: not measured, and of no effect on the figures".into(),
+        derivation: "the value of --num-disks: not measured, with no effect on the figures".into(),
         ..Advice::blank(Product::Oracle, "NUM_PHYSICAL_DISKS", VIEW)
     }
 }
@@ -94,25 +94,23 @@ fn disks(ground: &Ground) -> Advice {
 fn explain(setting: &mut Advice) {
     match setting.setting {
         "MAX_PMBPS" => {
-            setting.misleads = "it is the only figure that Auto DOP uses: time = bytes / MAX_PMBPS, so a greater one \
-                                gives fewer parallel servers. A process that works on what it reads is slower than the \
-                                bare stream"
+            setting.misleads = "it is the only figure that Auto DOP uses: time = bytes / MAX_PMBPS, so a higher \
+                                figure gives fewer parallel servers. A process that also processes the data is \
+                                slower than this stream"
                 .into();
             setting.opinions.push(Opinion {
                 value: PMBPS_DEFAULT.into(),
-                why:
-                    "what is set by hand where the figure that CALIBRATE_IO finds makes too many or too few statements \
-                      parallel; since 12.1 a default is used where nothing was calibrated, so that none need be set"
-                        .into(),
+                why: "the usual manual setting if the figure of CALIBRATE_IO makes too many or too few statements \
+                      parallel; since 12.1 a default is used without a calibration, so no setting is required"
+                    .into(),
             });
         }
         "MAX_MBPS" => {
-            setting.misleads = "PARALLEL_DEGREE_LIMIT = IO caps the degree at MAX_MBPS / MAX_PMBPS; nothing else is \
-                                known to use it"
-                .into();
+            setting.misleads =
+                "PARALLEL_DEGREE_LIMIT = IO caps the degree at MAX_MBPS / MAX_PMBPS; no other use is known".into();
         }
-        "NUM_PHYSICAL_DISKS" => setting.misleads = "told, not used".into(),
-        _ => setting.misleads = "told in DBA_RSRC_IO_CALIBRATE for people; Auto DOP does not use it".into(),
+        "NUM_PHYSICAL_DISKS" => setting.misleads = "informational".into(),
+        _ => setting.misleads = "shown in DBA_RSRC_IO_CALIBRATE; Auto DOP does not use it".into(),
     }
 }
 
@@ -128,14 +126,14 @@ fn apply(settings: &[Advice]) -> Vec<String> {
     .map(String::from)
     .to_vec();
     let Some(values) = values else {
-        lines.push("-- The row is not whole: something of it was not measured.".into());
+        lines.push("-- The row is incomplete: some of it was not measured.".into());
         return lines;
     };
     // Every line is a comment, so that a block pasted with the others does not write into a table of the dictionary.
     let row = format!("--   VALUES (SYSTIMESTAMP, SYSTIMESTAMP, {});", values.join(", "));
     lines.extend(
         [
-            "-- The other way writes into the table below the view. It is in no manual; practitioners cite",
+            "-- The other way writes to the table below the view. No manual describes it; practitioners cite",
             "-- note 1269321.1 of Oracle Support. Ask there first, then remove the dashes on purpose.",
             "-- WHENEVER SQLERROR EXIT ROLLBACK",
             "-- CREATE TABLE rigel_old_io_calibrate AS SELECT * FROM sys.resource_io_calibrate$;",

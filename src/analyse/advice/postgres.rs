@@ -84,7 +84,7 @@ fn random_page_cost(ground: &Ground) -> Advice {
             value: cost(ratio.value),
             why: format!(
                 "at depth 1: {} for a random read over {} for a block of one sequential stream, {}. A plain index \
-                 scan waits for one block at a time, so a query that has the storage to itself sees this ratio",
+                 scan waits for one block at a time, so a query alone on the storage sees this ratio",
                 time(alone.mean_us.value),
                 time(block_us(stream, alone.io_bytes).value),
                 interval(ratio),
@@ -93,8 +93,8 @@ fn random_page_cost(ground: &Ground) -> Advice {
     }
     opinions.push(Opinion {
         value: cost(at_knee.value * (1.0 - CACHED)),
-        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which is what the \
-              documentation up to 17 says of its default: 4 is 40 x (1 - 0.9). seq_page_cost stays 1"
+        why: "the ratio at the knee if 90 % of random reads find their block in a cache, which the documentation \
+              up to 17 assumes for its default: 4 is 40 x (1 - 0.9). seq_page_cost stays 1"
             .into(),
     });
     opinions.push(common_advice(ground));
@@ -102,9 +102,9 @@ fn random_page_cost(ground: &Ground) -> Advice {
     let other_block = other_block(random, BLOCK, "--as postgres");
     let advice = Advice {
         derivation: format!(
-            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} IOPS), {} for a block of \
-             a large read ({:.0} MB/s); their ratio is {}. Recommended over depth 1 because on a server with many \
-             sessions their reads overlap, and what a page costs is the storage's time",
+            "at the knee, depth {}: {} of the storage's time for a random read of {} ({:.0} IOPS), {} for a block \
+             of a large read ({:.0} MB/s); their ratio is {}. Recommended instead of depth 1, because the reads of \
+             many sessions overlap, and a page costs the storage's time",
             random.depth,
             time(1e6 / random.iops.value),
             size(random.io_bytes),
@@ -113,9 +113,9 @@ fn random_page_cost(ground: &Ground) -> Advice {
             large.mb_per_s.value,
             interval(at_knee),
         ),
-        misleads: "it counts reads that reach the storage: where the page cache or shared_buffers answer most of \
-                   them it is too high, and sequential scans win too often. The planner knows one figure for all \
-                   tables; a tablespace may have its own. effective_cache_size matters as much"
+        misleads: "it applies to reads that reach the storage: if the page cache or shared_buffers serve most of \
+                   them it is too high, and sequential scans are chosen too often. The planner has one figure for \
+                   all tables; a tablespace may have its own. effective_cache_size matters as much"
             .into(),
         opinions,
         warnings: warnings.into_iter().chain(other_block).collect(),
@@ -134,13 +134,13 @@ fn interval(ratio: Estimate) -> String {
 fn common_advice(ground: &Ground) -> Opinion {
     let why = match ground.rotational() {
         Some(true) => {
-            "the common advice for solid-state storage, in the documentation up to 17. A disk below says that it \
-             spins, so it is not meant for this storage (virtual disks often say so whatever they are)"
+            "the common advice for solid-state storage, in the documentation up to 17. A disk below reports that \
+             it is rotational, so the advice does not apply to it (virtual disks often report this wrongly)"
         }
         _ => {
-            "the common advice for solid-state storage, in the documentation up to 17. It takes reads to overlap or to \
-             hit a cache, where a page costs the same wherever it lies; the ratios here are of reads that all reach \
-             the storage. Between the two, let EXPLAIN (ANALYZE, BUFFERS) of your own queries decide"
+            "the common advice for solid-state storage, in the documentation up to 17. It assumes that reads \
+             overlap or hit a cache, where every page costs the same; the ratios here are for reads that all reach \
+             the storage. To decide between them, use EXPLAIN (ANALYZE, BUFFERS) on your own queries"
         }
     };
     Opinion { value: "1.1".into(), why: why.into() }
@@ -172,29 +172,30 @@ fn concurrency(ground: &Ground, setting: &'static str) -> Advice {
     let default = if maintenance { "16 since 18, 10 before" } else { "16 since 18, 1 before" };
     let mut opinions = vec![Opinion {
         value: write(knee / 4.0),
-        why: "for example with four sessions at it at once: the knee is the whole machine's, the setting one \
-              session's. Divide by the sessions that scan at the same time"
+        why: "for example with four sessions at once: the knee is that of the whole machine, the setting that of \
+              one session. Divide by the number of sessions that scan at the same time"
             .into(),
     }];
     if !maintenance {
         opinions.push(Opinion {
             value: write(before_13(knee)),
-            why: "before 13, which counted disks: a value of n kept n (1 + 1/2 + ... + 1/n) reads in flight".into(),
+            why: "before 13, which counted disks: a value of n meant n (1 + 1/2 + ... + 1/n) reads in flight".into(),
         });
     }
     let advice = Advice {
         range: Some([write(low), write(high)]),
         derivation: format!(
-            "the depth at the knee, {knee}: with fewer outstanding, throughput was less; with more, only latency \
+            "the depth at the knee, {knee}: with fewer outstanding, throughput was lower; with more, only latency \
              grows{large}. The product's default: {default}"
         ),
         misleads: if maintenance {
-            "as effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum workers share one storage"
+            "like effective_io_concurrency, for VACUUM, ANALYZE and recovery: several autovacuum workers share the \
+             storage"
                 .into()
         } else {
-            "one session with this value fills the storage; many with it queue, and every query waits longer. Up to 17 \
-             only bitmap heap scans use it; since 18 most scans do, and each read is up to io_combine_limit long, so \
-             that fewer are enough"
+            "one session with this value saturates the storage; with many, reads queue and every query waits \
+             longer. Up to 17 only bitmap heap scans use it; since 18 most scans do, and a read may be as long as \
+             io_combine_limit, so fewer are enough"
                 .to_string()
         },
         opinions,
@@ -214,8 +215,8 @@ fn io_workers(ground: &Ground) -> Advice {
     let advice = Advice {
         range: Some([write(low), write(high)]),
         derivation: format!(
-            "the lesser of {WORKERS_MAX}, the most there can be, and the depth at the knee, {knee}: a worker has one \
-             read in flight, so the whole server has no more than there are workers. The product's default: 3"
+            "the smaller of {WORKERS_MAX}, the highest allowed value, and the depth at the knee, {knee}: a worker \
+             has one read in flight, so the server never has more than the number of workers. The product's default: 3"
         ),
         misleads: format!(
             "with io_method = io_uring or sync it has no effect. Workers take CPU, for checksums and for copying from \
@@ -223,8 +224,8 @@ fn io_workers(ground: &Ground) -> Advice {
         ),
         opinions: vec![Opinion {
             value: whole(f64::from(cpus / 4).clamp(3.0, WORKERS_MAX)),
-            why: "a quarter of the CPUs and not below the default, as is advised where the data is mostly in the page \
-                  cache and workers copy more than they wait"
+            why: "a quarter of the CPUs and at least the default, the usual advice if the data is mostly in the \
+                  page cache and workers copy more than they wait"
                 .into(),
         }],
         warnings: unsteady_or_unknown(&[ground.found.at_knee]).into_iter().chain(ground.knee_warning()).collect(),
@@ -238,9 +239,9 @@ fn io_combine_limit(ground: &Ground) -> Advice {
     let found = ground.found;
     let known = match (found.at_knee, found.large) {
         (Some(small), Some(large)) => format!(
-            "the size at which MB/s no longer grow was not looked for: {} reads move {:.0} MB/s at most, {} reads \
-             {:.0} MB/s, nothing between was measured. If reads of 128 KiB move as much as those of 1 MiB, leave the \
-             default of 128kB; if not, try more, up to io_max_combine_limit (1MB)",
+            "the size above which throughput no longer grows was not measured: {} reads reach {:.0} MB/s at most, \
+             {} reads {:.0} MB/s, sizes between were not measured. If reads of 128 KiB reach the throughput of 1 \
+             MiB, keep the default of 128kB; if not, try a higher value, up to io_max_combine_limit (1MB)",
             size(small.io_bytes),
             found.maximum.unwrap_or(small).mb_per_s.value,
             size(large.io_bytes),
@@ -252,7 +253,7 @@ fn io_combine_limit(ground: &Ground) -> Advice {
     let has_128k = found.large.is_some_and(|large| large.io_bytes == 128 << 10);
     let command = ground.command(if has_128k { "" } else { "--as postgres" });
     Advice {
-        misleads: "the kernel splits what is larger than max_sectors_kb, and a larger read keeps others waiting".into(),
+        misleads: "the kernel splits reads larger than max_sectors_kb, and a larger read makes others wait".into(),
         ..Advice::blank(Product::Postgres, "io_combine_limit", IO).not_measured(known, command.trim_end().into())
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn section(ground: &Ground) -> ProductAdvice {
     ];
     let line = |setting: &Advice| match &setting.value {
         Some(value) => format!("    {}: {value}", setting.setting),
-        None => format!("    # {}: not measured; Seastar takes no file without it", setting.setting),
+        None => format!("    # {}: not measured; Seastar does not accept the file without it", setting.setting),
     };
     apply.extend(settings.iter().map(line));
     ProductAdvice { database: Product::Scylla, settings, apply }
@@ -35,10 +35,9 @@ fn valued(setting: &'static str, figure: AtLoad, estimate: Estimate, how: String
     Advice {
         statement: advice.value.as_ref().map(|value| format!("{setting}: {value}")),
         derivation: how,
-        misleads:
-            "the scheduler divides these figures among the shards and holds back what is beyond them: one that is \
-                   too high lets latency grow, one that is too low leaves the disk idle"
-                .into(),
+        misleads: "the scheduler divides these figures among the shards and delays I/O beyond them: a figure that \
+                   is too high lets latency grow, one that is too low leaves the disk idle"
+            .into(),
         warnings: unsteady_or_unknown(&[Some(figure)]),
         ..advice
     }
@@ -51,7 +50,7 @@ fn iops(ground: &Ground, setting: &'static str, at: Option<AtLoad>, what: &str, 
             .not_measured(format!("no {what} were measured"), ground.command(four.trim_end()));
     };
     let how = format!(
-        "the greatest rate of {what} of {}, at depth {}. The product has no default",
+        "the maximum rate of {what} of {}, at depth {}. The product has no default",
         size(at.io_bytes),
         at.depth
     );
@@ -66,7 +65,7 @@ fn bandwidth(ground: &Ground) -> Advice {
             .not_measured("large reads were not measured", ground.command("").trim_end().into());
     };
     let how = format!(
-        "the greatest throughput of reads of {}, at depth {}, in bytes/s. iotune reads in sequence",
+        "the maximum throughput of reads of {}, at depth {}, in bytes/s. iotune reads sequentially",
         size(at.io_bytes),
         at.depth
     );
@@ -78,7 +77,7 @@ fn write_bandwidth(ground: &Ground) -> Advice {
         || "no writes were measured".to_string(),
         |mb| {
             format!(
-                "large writes were not measured. It is at least {:.0}, the most that small and log writes moved",
+                "large writes were not measured. It is at least {:.0}, the maximum throughput of small and log writes",
                 mb * 1e6
             )
         },

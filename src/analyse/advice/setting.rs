@@ -171,7 +171,7 @@ impl Ground<'_> {
     /// The warning that there may be a knee beyond the measured depths.
     pub(super) fn knee_warning(&self) -> Option<String> {
         let open = self.found.curve.knee.is_some_and(|knee| !knee.bounded_above);
-        open.then(|| "knee-not-reached: throughput still rose at the greatest depth measured".into())
+        open.then(|| "knee-not-reached: throughput still rose at the maximum depth measured".into())
     }
 
     /// True if a disk of the target reports that it spins; `None` if no disk is known.

@@ -139,7 +139,7 @@ fn a_random_page_costs_its_time_over_that_of_a_sequential_one() {
 }
 
 #[test]
-fn concurrency_is_the_depth_at_the_knee_within_what_the_server_takes() {
+fn concurrency_is_the_depth_at_the_knee_within_the_servers_limits() {
     let mut found = example();
     let names = ["effective_io_concurrency", "maintenance_io_concurrency", "io_workers"];
     assert_eq!(names.map(|name| value(&found, Product::Postgres, name)), ["8", "8", "8"]);
@@ -210,7 +210,7 @@ fn the_row_of_oracle_is_whole_or_not_there() {
 }
 
 #[test]
-fn what_a_file_needs_and_was_not_measured_is_a_gap_in_it() {
+fn unmeasured_settings_are_gaps_in_the_file() {
     let mut found = example();
     let yaml = apply(&found, Product::Scylla);
     assert!(yaml.contains("\n    read_iops: 73900\n    read_bandwidth: 7300000000\n"), "{yaml}");
@@ -249,7 +249,7 @@ fn nothing_is_said_of_writes_that_were_not_measured() {
 }
 
 #[test]
-fn no_command_names_what_is_there_for_writing() {
+fn no_command_that_writes_names_an_existing_target() {
     let found = example();
     let mut header = header();
     let command = |header: &Header| Ground { found: &found, header }.command("--write");
@@ -281,7 +281,7 @@ fn warnings_of_a_run_are_named_once_and_notes_are_none() {
 }
 
 #[test]
-fn figures_are_rounded_to_what_they_mean() {
+fn figures_are_rounded_to_significant_digits() {
     let found = [0.4, 7.0, 999.4, 1004.0, 1006.0, 7_317_562_514.0].map(three_digits);
     assert_eq!(found, ["0", "7", "999", "1000", "1010", "7320000000"]);
 }

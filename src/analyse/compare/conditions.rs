@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_mount_options_only_the_different_ones_are_told() {
+    fn only_differing_mount_options_are_reported() {
         assert_eq!(only_different("rw,relatime,discard", "rw,noatime"), ("relatime,discard".into(), "noatime".into()));
         assert_eq!(only_different("rw", "rw,noatime"), ("-".into(), "noatime".into()));
     }

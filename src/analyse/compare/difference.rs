@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn holm_divides_the_level_by_what_is_left() {
+    fn holm_divides_the_level_by_the_remaining_comparisons() {
         assert_eq!(holm(&[0.01, 0.04, 0.03], 0.05), [true, false, false]);
         assert_eq!(holm(&[0.01, 0.02, 0.04], 0.05), [true, true, true]);
         assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
     }
 
     #[test]
-    fn what_differs_is_better_or_worse_by_what_it_is() {
+    fn a_difference_is_better_or_worse_depending_on_the_quantity() {
         let (slow, fast) = (of_mean(mean(100.0, 1.0, 19.0)), of_mean(mean(120.0, 1.0, 19.0)));
         let judge = |before, after, more| Change::of(before, after, more).unwrap().judgement;
         assert_eq!(judge(&slow, &fast, true), Judgement::Better);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_lies_between_two_values_is_not_judged() {
+    fn an_estimate_known_only_as_a_range_is_not_judged() {
         let between = |low, high| Figure::within(low, Some(Interval { low, high }));
         let change = Change::of(&between(90.0, 95.0), &between(96.0, 100.0), true).unwrap();
         assert_eq!((change.judgement, change.interval), (Judgement::NotKnown, None));

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_soak_has_too_is_called_as_there() {
+    fn imported_quantities_have_the_same_names_as_those_of_a_soak() {
         for (name, unit, known) in [
             ("iops", "", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
             ("Rate", "/s", (THROUGHPUT, FigureUnit::PerSecond, 1.0)),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_judges_what_may_be_better_or_worse() {
+    fn quantities_without_a_direction_are_not_judged() {
         let all = [imported(vec![series("sda r_await", "ms"), series("sda %util", "%"), series("sda r_await", "ms")])];
         let found = OverTime::of_imported(&all);
         let headlines: Vec<(&str, bool)> = found.figures.iter().map(|it| (it.name.as_str(), it.headline)).collect();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_is_known_no_better_than_to_its_last_digit() {
+    fn a_rounded_value_is_known_only_to_its_last_digit() {
         let rounded = |at: usize| if at.is_multiple_of(9) { 0.41 } else { 0.40 };
         let (interval, _) = median_interval(&(0..60).map(rounded).collect::<Vec<f64>>()).unwrap();
         assert!((interval.low - 0.395).abs() < 1e-9 && (interval.high - 0.405).abs() < 1e-9, "{interval:?}");

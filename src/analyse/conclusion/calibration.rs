@@ -12,7 +12,7 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
     if let Some(low) = found.low_load {
         let _ = write!(
             text,
-            "A session that reads block after block gets {} reads of {} per second, half of them within {}{}",
+            "One session that reads one block at a time gets {} reads of {} per second, half of them within {}{}",
             count(low.iops.value),
             size(low.io_bytes),
             time(low.p50_us.value),
@@ -29,7 +29,7 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
         );
     }
     if text.is_empty() {
-        text.push_str("The run measured too little to say what this storage can do.");
+        text.push_str("The run measured too little for a conclusion about this storage.");
     }
     // Missing the bound is a failure only if the user gave one; the default is from Oracle's procedure.
     let asked = matches!(header.request(), Request::Calibrate(request) if request.bound_given);
@@ -47,12 +47,12 @@ pub(super) fn conclusion(header: &Header, found: &Calibration) -> Conclusion {
 
 fn at_most(found: &Calibration) -> String {
     match (found.maximum, found.at_knee.filter(|_| found.curve.knee.is_some_and(|knee| knee.bounded_above))) {
-        (_, Some(knee)) if knee.depth == 1 => "; more at a time only wait longer.".into(),
+        (_, Some(knee)) if knee.depth == 1 => "; more at a time only increase latency.".into(),
         (_, Some(knee)) => {
-            format!("; {} at a time get {}, and more only wait longer.", knee.depth, count(knee.iops.value))
+            format!("; {} at a time get {}, and more only increase latency.", knee.depth, count(knee.iops.value))
         }
         (Some(most), _) => {
-            format!("; {} at a time get {}, and it still rose there.", most.depth, count(most.iops.value))
+            format!("; {} at a time get {}, and throughput was still rising there.", most.depth, count(most.iops.value))
         }
         _ => ".".into(),
     }
@@ -62,5 +62,5 @@ fn at_most(found: &Calibration) -> String {
 fn kept_none(found: &Calibration) -> Option<String> {
     let rates = || found.points.iter().any(|point| point.step() == Step::Rate);
     (found.sustained.kept.is_none() && rates())
-        .then(|| format!("No offered rate kept the bound of {}.", bound_in_words(&found.bound)))
+        .then(|| format!("No offered rate met the bound of {}.", bound_in_words(&found.bound)))
 }

@@ -102,7 +102,7 @@ impl Comparison {
                 findings.push(Finding::warning(
                     FindingName::Incomplete,
                     what,
-                    "resume it by --resume, or measure again",
+                    "resume it with --resume, or measure again",
                 ));
             }
             for (warning, times) in &self.warnings[run] {

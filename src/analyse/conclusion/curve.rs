@@ -19,11 +19,11 @@ pub(super) fn conclusion(header: &Header, found: &CurveResult) -> Conclusion {
     }
     text.push_str(&offered(found, naming));
     if text.is_empty() {
-        text.push_str("The run measured too little to say anything.");
+        text.push_str("The run measured too little for a conclusion.");
     }
     let failure = failures(&found.points).or_else(|| {
         let bound = found.bound.as_ref().filter(|_| !found.keeps_bound())?;
-        Some(format!("No load kept the bound of {bound}."))
+        Some(format!("No load met the bound of {bound}."))
     });
     let caution = throttle(&found.findings, &found.points, &found.shape);
     Objections { caution, failure }.conclude(text.trim_start(), &warnings(header, &found.findings, &found.points))
@@ -37,10 +37,10 @@ fn closed(found: &CurveResult, most: &AtLoad, naming: Naming) -> String {
         Some(knee) if knee.bounded_above => {
             let at = found.points.iter().find(|point| point.is_at_depth(knee.load));
             let there = at.and_then(|point| point.classes.first()).map_or(knee.throughput.value, |class| class.iops);
-            format!("With {} {place} it does {} {rate}; more only wait longer.", knee.load, count(there))
+            format!("With {} {place} it does {} {rate}; more only increase latency.", knee.load, count(there))
         }
         Some(_) => format!(
-            "At {} {place} it does {maximum} {rate}, and throughput still rose there: median {p50}, p99 {p99}.",
+            "At {} {place} it does {maximum} {rate}, and throughput was still rising there: median {p50}, p99 {p99}.",
             most.depth
         ),
         None => format!("With {} {place} it does {maximum} {rate}: median {p50}, p99 {p99}.", most.depth),
@@ -106,7 +106,7 @@ fn spent(sql: &SqlSummary) -> String {
             percent(cpu.share)
         ),
         (Some(wait), None) => format!(" The sessions spend {} of their time in {}.", percent(wait.share), wait.event),
-        (None, Some(_)) => " The sessions were never seen waiting: the CPU is their limit.".into(),
+        (None, Some(_)) => " The sessions never waited: the CPU is their limit.".into(),
         (None, None) => String::new(),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
         );
         let share = match row.share_of_first {
             Some(share) if share <= 1.0 => format!(": {} of the storage's rate arrives at a row", percent(share)),
-            Some(_) => ": more than the storage gave, so a cache answered".into(),
+            Some(_) => ": more than the storage delivered, so a cache served some".into(),
             None => String::new(),
         };
         let _ = write!(text, "{share}.");
@@ -30,7 +30,7 @@ pub(super) fn conclusion(header: &Header, found: &LayersResult) -> Conclusion {
         if let Some(step) = dearest.min_by(|one, other| one.blocks_share.total_cmp(&other.blocks_share)) {
             let _ = write!(
                 text,
-                " The dearest step is from layer {} to {}, {}: {} of the blocks are left.",
+                " The most expensive step is from layer {} to {}, {}: {} of the blocks per second remain.",
                 step.from.number(),
                 step.to.number(),
                 step.between(),

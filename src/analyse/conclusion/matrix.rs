@@ -33,7 +33,7 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
     let mut text = if parts.is_empty() {
         "No complete data point has done an I/O, so there is no maximum.".to_string()
     } else {
-        format!("It gives {}.", parts.join("; "))
+        format!("It does {}.", parts.join("; "))
     };
     if let Some(latency) = found.quickest().and_then(|quickest| quickest.class.latency) {
         let (mean, p99) = (time(latency.mean_us), time(latency.p99_us));
@@ -51,7 +51,7 @@ pub(super) fn conclusion(header: &Header, found: &MatrixResult) -> Conclusion {
 
 /// Names the I/O that ran at the same time; empty if none did.
 fn with_others(number: u32, kind: &str) -> String {
-    if number == 0 { String::new() } else { format!(" beside {number} {kind}") }
+    if number == 0 { String::new() } else { format!(" together with {number} {kind}") }
 }
 
 /// The cost of large I/O for small I/O, where it is clear: the same number of small I/Os, alone and beside the maximum
@@ -67,10 +67,10 @@ fn cost_of_large(found: &MatrixResult) -> Option<String> {
     let plural = |number: u32| if number == 1 { "" } else { "s" };
     (most_large > 0 && beside.iops < CLEARLY_LESS * alone.iops).then(|| {
         format!(
-            " Beside {most_large} large I/O{}, {small} small one{} get{} {} per second instead of {}.",
+            " Together with {most_large} large I/O{}, {small} small one{} do{} {} per second instead of {}.",
             plural(most_large),
             plural(small),
-            if small == 1 { "s" } else { "" },
+            if small == 1 { "es" } else { "" },
             count(beside.iops),
             count(alone.iops)
         )

@@ -68,7 +68,7 @@ impl Objections {
                 let others = if same > 0 { format!(", and {same} more of this kind") } else { String::new() };
                 let _ = write!(sentence, " Warning: {}{others}.{more}", first.what.trim_end_matches('.'));
             }
-            None if !objected => sentence.push_str(" No check of the run objects to these figures."),
+            None if !objected => sentence.push_str(" No check of the run raised a warning."),
             None => {}
         }
         let status = match (&self.failure, kinds.is_empty() && self.caution.is_none()) {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_of_few_values_is_held_at_least_as_often() {
+    fn the_interval_of_a_sparse_tail_covers_at_least_as_often() {
         // Five of 500 values lie beyond the p99.
         let mut rng = Rng::new(2, 0);
         let truth = MEDIAN * NORMAL_P99.exp();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_too_few_values_say_is_not_believed() {
+    fn too_few_values_give_no_interval() {
         let mut rng = Rng::new(3, 0);
         let series = latencies(&mut rng, 20, 5, 0.0);
         assert!(quantile(&series, 0.5).interval.is_some());
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_because_it_is_precise_is_right_as_often_as_it_says() {
+    fn stopping_at_a_precision_keeps_the_coverage_of_intervals() {
         let mut level = Histogram::default();
         (0..20).for_each(|_| level.record(100_000));
         for (deviation, rho) in

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn few_windows_that_are_much_alike_fall_short_by_what_the_documents_say() {
+    fn coverage_for_few_correlated_windows_falls_short_as_documented() {
         for (seed, windows, least) in [(21, 12, 83.0), (22, 20, 87.0), (23, 30, 90.0)] {
             let held = coverage(seed, |rng| Mean::of_batches(&correlated(rng, windows, 0.8)));
             println!("{windows} windows that correlate by 0.8: {held:.1} % of intervals hold the truth");
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_error_is_no_mean() {
+    fn a_value_without_an_error_is_not_a_mean() {
         assert_eq!(Mean::of_batches(&[1.0; BATCHES_MIN - 1]), None);
         assert_eq!(Mean::of_batches(&[1.0, 2.0, 3.0, 4.0, f64::NAN]), None);
         assert_eq!(Mean::of_ratio(&[1.0; 8], &[0.0; 8]), None);

@@ -28,7 +28,7 @@ fn stolen(record: &PointRecord, first: &Sample, last: &Sample) -> Option<Finding
                 record.coordinates,
                 rounded_percent(stolen)
             ),
-            "measure on a host, or at a time, with less competition: latency includes what is stolen",
+            "measure on a less busy host, or at another time: latency includes stolen time",
         )
     })
 }
@@ -50,12 +50,12 @@ fn descheduled(record: &PointRecord, first: &Sample) -> Option<Finding> {
         Finding::warning(
             FindingName::Descheduled,
             format!(
-                "at {} Rigel's own threads waited for a CPU {} of the time: that much of the response time is not \
-                 the storage's",
+                "at {} Rigel's own threads waited for a CPU {} of the time: response times include this wait, \
+                 which is not the storage's",
                 record.coordinates,
                 rounded_percent(share)
             ),
-            "stop what else uses the CPUs, give this process more of them, or ask for fewer outstanding I/Os a thread",
+            "stop other processes, give this process more CPUs, or request fewer outstanding I/Os per thread",
         )
     })
 }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_a_cpu_is_told_as_a_share_of_the_measuring_threads_time() {
+    fn time_without_a_cpu_is_a_share_of_the_measuring_threads_time() {
         // Four threads, one second: 3 % of their time.
         let found = warnings(&record(120_000, 0));
         assert_eq!(found.len(), 1);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_told() {
+    fn stolen_time_raises_a_warning() {
         let found = warnings(&record(0, 10));
         assert!(found[0].is(FindingName::CpuStolen) && found[0].what.contains("4.8 %"), "{found:?}");
     }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_told_as_shares() {
+    fn cpu_time_is_reported_as_shares() {
         let mut before = sample(1, Counters::default());
         let mut after = sample(2, Counters::default());
         (before.io_pressure_us, after.io_pressure_us) = (Some(500_000), Some(750_000));

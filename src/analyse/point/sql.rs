@@ -319,10 +319,10 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
         // The server does not count blocks that do not go through its buffer cache.
         let asked = stream.coverage.slices.iter().sum();
         witnesses.extend(counted(first, last, |sample| sample.storage_read).map(|bytes| Witnessed {
-            what: "blocks read as pieces of files",
+            what: "blocks read from files",
             first: ("client", asked),
             second: ("the server's processes from storage", bytes / block),
-            may_differ: Some("what the page cache holds is not read from storage"),
+            may_differ: Some("blocks in the page cache are not read from storage"),
         }));
         return witnesses;
     }
@@ -361,7 +361,7 @@ fn witnesses(record: &PointRecord, stream: &StreamRecord) -> Vec<Witnessed> {
 fn visited_otherwise(stream: &StreamRecord) -> Option<&'static str> {
     let has = |wanted: Kind| stream.kinds.iter().any(|kind| kind.kind == wanted);
     if stream.total().failures() > 0 {
-        Some("an operation that failed visited only some of its blocks")
+        Some("a failed operation visited only some of its blocks")
     } else if has(Kind::Write) {
         Some("an update finds its row, then visits the block again to change it")
     } else if has(Kind::Scan) {
@@ -382,8 +382,8 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
             Some(share) => Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, of which \
-                     storage gave {other}",
+                    "at {at} the page cache served {:.1} % of the blocks that the server read: {one} blocks, \
+                     {other} of them from storage",
                     share * 100.0
                 ),
                 "use a server with direct I/O (PostgreSQL 16 or newer, debug_io_direct=data), give it less memory, or load larger tables",
@@ -391,7 +391,7 @@ pub fn warnings(summary: &SqlSummary, at: &str) -> Vec<Finding> {
             None => Finding::warning(
                 FindingName::Witnesses,
                 format!("at {at} {what}: {first} counted {one} and {second} {other}, {:.1} %", witness.ratio() * 100.0),
-                "see what else uses the server: other sessions, a vacuum, a checkpoint",
+                "check what else uses the server: other sessions, a vacuum, a checkpoint",
             ),
         };
         findings.push(finding);
@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::float_cmp, reason = "ratios of small whole numbers")]
-    fn the_timeline_leaves_out_what_was_published_at_the_end() {
+    fn the_timeline_excludes_counts_published_at_the_end() {
         let found = sql(&record(Ratio::ZERO)).unwrap();
         assert_eq!(found.timeline.len(), 9, "{:?}", found.timeline);
         assert!(found.timeline.iter().all(|moment| moment.physical_per_s == Some(6000.0)), "{:?}", found.timeline);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_steady_is_hardly_ever_called_unsteady() {
+    fn a_steady_series_is_rarely_called_unsteady() {
         // An hour of Poisson counts with mean 100, a hundred times; each counts exponential gaps.
         let mut rng = crate::workload::rng::Rng::new(3, 0);
         let mut count = || {

@@ -413,16 +413,16 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         let causes: Vec<String> = class.failed.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
         findings.push(Finding::warning(
             FindingName::Failures,
-            format!("{cell}: {} failed; the figures are of the others", causes.join(", ")),
-            "see the kernel's log (dmesg) and the device's own",
+            format!("{cell}: {} failed; the figures are for the others", causes.join(", ")),
+            "see the log of the kernel (dmesg) and of the device",
         ));
     }
     check_offered(class, &cell, findings);
     if class.done == 0 && class.failed.is_empty() && class.outstanding > 0 {
         findings.push(Finding::warning(
             FindingName::NothingDone,
-            format!("{cell}: nothing was done in {:.1} s", record.measured.as_secs_f64()),
-            "measure longer: an operation takes longer than the measurement",
+            format!("{cell}: no operation completed in {:.1} s", record.measured.as_secs_f64()),
+            "measure longer: one operation takes longer than the measurement",
         ));
     }
     // If a rate was not met, the operations due last were never served, so steadiness cannot be judged. Response times
@@ -437,7 +437,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
                 steady.range * 100.0,
                 trend(steady.slope)
             ),
-            "measure longer, or when the device has less other work",
+            "measure longer, or when the device has less other load",
         ));
     }
     if !class.failed.is_empty() || class.done == 0 {
@@ -449,8 +449,11 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
         if off.abs() > COVERAGE_TOLERANCE * deviation.max(1.0) {
             findings.push(Finding::warning(
                 FindingName::Coverage,
-                format!("{cell} touched {} distinct blocks, and chance says {expected:.0}", class.coverage.distinct),
-                "report this: the volume was not read as it should be",
+                format!(
+                    "{cell} touched {} distinct blocks, but {expected:.0} are expected by chance",
+                    class.coverage.distinct
+                ),
+                "report this as a bug: the volume was not read as planned",
             ));
         }
     }
@@ -471,8 +474,8 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
     if record.end == End::Complete && outstanding > 0.0 && off > (LITTLE_TOLERANCE + edge) * outstanding {
         findings.push(Finding::warning(
             FindingName::LittlesLaw,
-            format!("{cell}: rate times latency is {:.2}, and {outstanding} were outstanding", class.littles_law),
-            "report this: one of the three figures is wrong",
+            format!("{cell}: rate times latency is {:.2}, but {outstanding} were outstanding", class.littles_law),
+            "report this as a bug: one of the three figures is wrong",
         ));
     }
 }
@@ -481,7 +484,7 @@ fn check_class(class: &ClassSummary, record: &PointRecord, findings: &mut Vec<Fi
 fn trend(slope: f64) -> String {
     let word = if slope < 0.0 { "fell" } else { "rose" };
     if slope.abs() <= 1.0 {
-        return format!("{word} by {:.0} % from beginning to end", slope.abs() * 100.0);
+        return format!("{word} by {:.0} % from start to end", slope.abs() * 100.0);
     }
     let [first, last] = [-0.5, 0.5].map(|side| (1.0 + side * slope).max(0.0));
     format!("{word} from {first:.1} times its mean to {last:.1} times")
@@ -494,7 +497,7 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::note(
             FindingName::RateNotMet,
             format!(
-                "{cell}: of {offered:.0} a second that were due, {:.0} were served; {} of them never began",
+                "{cell}: {offered:.0} operations per second were due, {:.0} were served; {} never started",
                 class.iops, class.unserved
             ),
         ));
@@ -506,11 +509,11 @@ fn check_offered(class: &ClassSummary, cell: &str, findings: &mut Vec<Finding>) 
         findings.push(Finding::warning(
             FindingName::SchedulingDelay,
             format!(
-                "{cell}: Rigel itself issued one I/O in a hundred {:.0} us late or more, beside a median response of \
+                "{cell}: Rigel itself issued 1 % of the I/Os {:.0} us late or more; the median response time is \
                  {:.0} us",
                 delay.p99_us, response.p50_us
             ),
-            "leave it more CPU; the service times are without it",
+            "give it more CPU; service times do not include the delay",
         ));
     }
 }
@@ -526,12 +529,14 @@ fn cpu_warning(record: &PointRecord) -> Option<Finding> {
         Finding::warning(
             FindingName::CpuLimit,
             format!(
-                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may do more",
+                "at {} Rigel's own threads kept {} of the CPUs busy for {:.0} % of the time: the storage may be \
+                 able to do more",
                 record.coordinates,
                 record.cpus,
                 busy * 100.0
             ),
-            "give it more with --workers, if there are more CPUs; else take the figures as what this machine can ask for",
+            "use more threads with --workers, if there are more CPUs; otherwise the figures are the limit of this \
+             machine",
         )
     })
 }
@@ -546,20 +551,20 @@ fn witness_warning(witness: DeviceBytes, cell: Coordinates) -> Option<Finding> {
         return Some(Finding::warning(
             FindingName::NotFromDevice,
             format!(
-                "at {cell} the device transferred {:.1} % of the bytes; the rest came from somewhere else",
+                "at {cell} the device transferred only {:.1} % of the bytes; the rest did not come from it",
                 share * 100.0
             ),
-            "a cache, a hole or another layer answered: measure a file that is written, with direct I/O",
+            "a cache, a hole or another layer served the I/O: measure a completely written file, with direct I/O",
         ));
     }
     (share > 1.0 + WITNESS_TOLERANCE).then(|| {
         Finding::warning(
             FindingName::DeviceLoad,
             format!(
-                "at {cell} the device transferred {:.1} % of the bytes asked for: it has other work",
+                "at {cell} the device transferred {:.1} % of the requested bytes: it has other load",
                 share * 100.0
             ),
-            "measure when the device is otherwise idle, or take the figures as what is left beside that work",
+            "measure when the device is otherwise idle; the figures are for the capacity left by the other load",
         )
     })
 }
@@ -571,8 +576,8 @@ mod tests {
     use crate::record::{Coverage, CoverageMap, KindRecord, OperationTimes, Recorder, Window};
 
     #[test]
-    fn no_trend_is_told_as_a_fall_by_more_than_there_was() {
-        assert_eq!(trend(-0.4), "fell by 40 % from beginning to end");
+    fn a_steep_trend_is_reported_in_times_of_the_mean() {
+        assert_eq!(trend(-0.4), "fell by 40 % from start to end");
         assert_eq!(trend(-1.36), "fell from 1.7 times its mean to 0.3 times");
         assert_eq!(trend(2.6), "rose from 0.0 times its mean to 2.3 times");
     }

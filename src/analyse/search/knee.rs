@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_to_differ_is_as_good() {
+    fn loads_without_a_significant_difference_count_as_equal() {
         let noisy = |load: f64| [1000.0, 1900.0, 3700.0, 3900.0][POWERS.iter().position(|l| *l >= load).unwrap()];
         let load = |error| knee(&curve(&POWERS[..4], error, noisy), TOLERANCE).unwrap().load;
         assert!((load(0.001) - 8.0).abs() < 1e-9);

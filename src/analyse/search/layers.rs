@@ -112,10 +112,10 @@ impl LayerStep {
     #[must_use]
     pub fn between(&self) -> &'static str {
         match (self.from, self.to) {
-            (Layer::Async, _) => "a thread waits for each I/O, and is woken for it",
+            (Layer::Async, _) => "a thread waits for each I/O, and is woken after it",
             (Layer::Sync, Layer::File) => "the database's file call, the page cache, the client",
             (Layer::File, _) => "buffer management, the index and the row, instead of file calls",
-            (Layer::Sync, _) => "all that the database adds to what a session waits for",
+            (Layer::Sync, _) => "everything that the database adds to a session's waiting time",
             _ => "a statement, its answer and the client for every block",
         }
     }
@@ -288,10 +288,10 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
             findings.push(Finding::warning(
                 FindingName::PageCache,
                 format!(
-                    "at {at} the page cache served {:.1} % of the blocks: to that share its figures are of memory",
+                    "at {at} the page cache served {:.1} % of the blocks: that share of its figures measures memory",
                     share * 100.0
                 ),
-                "give a larger --scale; as root, the server's memory is limited as well, and its page cache with it",
+                "give a larger --scale; or run as root, which limits the memory of the server, page cache included",
             ));
         }
         if buffered > CACHED {
@@ -304,7 +304,7 @@ fn warnings(table: &LayerTable, cpus: u32) -> Vec<Finding> {
         if let Some(busy) = figures.cpus_busy.filter(|busy| cpus > 0 && *busy > CPU_BUSY * f64::from(cpus)) {
             findings.push(Finding::note(
                 FindingName::CpuLimit,
-                format!("at {at} {busy:.2} of {cpus} CPUs were busy with it: there the CPU is the limit, not storage"),
+                format!("at {at} {busy:.2} of {cpus} CPUs were busy: there the limit is the CPU, not the storage"),
             ));
         }
     }
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_served_is_told_of_the_layer_that_it_served() {
+    fn a_layer_served_by_a_cache_raises_a_warning() {
         let blocks = 64_000;
         let names = |record: PointRecord| -> Vec<String> {
             layers(&[record], 2).findings.into_iter().map(|finding| finding.name).collect()

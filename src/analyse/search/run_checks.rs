@@ -122,13 +122,13 @@ impl CacheTest {
             found.push(Finding::warning(
                 FindingName::Cache,
                 format!(
-                    "random reads within the first {} take {} at the median, over the whole volume {}: {size} answers",
+                    "random reads within the first {} take {} at the median, over the whole volume {}: {size} \
+                     serves them",
                     Bytes(least),
                     Nanos::from_micros_f64(fast),
                     Nanos::from_micros_f64(whole)
                 ),
-                "measure a volume many times as large as the cache, or one as large as the part of the database that \
-                 is in use",
+                "measure a volume many times as large as the cache, or as large as the active part of the database",
             ));
         }
         if let (Some(first), Some(second)) = (self.first_pass_mb_per_s, self.second_pass_mb_per_s)
@@ -139,7 +139,7 @@ impl CacheTest {
                 name: FindingName::SecondPass.name().into(),
                 what: format!(
                     "the first pass over one part ran at {first:.0} MB/s, the second over the same blocks at \
-                     {second:.0}: something below kept them"
+                     {second:.0}: a lower layer cached them"
                 ),
                 hint: String::new(),
             });
@@ -198,12 +198,12 @@ fn stalled(points: &[PointSummary]) -> Option<Finding> {
     Some(Finding::warning(
         FindingName::Stall,
         format!(
-            "at {at} an operation took {}, {:.0} times the p99 there{others}: something held all I/O up",
+            "at {at} an operation took {}, {:.0} times the p99 there{others}: all I/O stalled",
             Nanos::from_micros_f64(max_us),
             max_us / p99_us
         ),
-        "look where it was in the page's timeline, then in the kernel's log (dmesg) and the device's own: a reset, a \
-         path that failed over, a snapshot, a neighbour",
+        "find the time in the timeline of the HTML page, then see the log of the kernel (dmesg) and of the device: \
+         a reset, a path failover, a snapshot, another tenant",
     ))
 }
 
@@ -222,13 +222,13 @@ impl Credit {
         Finding::warning(
             FindingName::BurstCredit,
             format!(
-                "random reads within {} began at {:.0} IOPS and ended at {:.0}, which the whole volume gives as well: \
-                 credit for bursts has run out",
+                "random reads within {} began at {:.0} IOPS and ended at {:.0}, the same as the whole volume: \
+                 burst credit has run out",
                 Bytes(self.bytes),
                 self.before,
                 self.after
             ),
-            "take what came after it as what the volume sustains; run again now, while there is no credit left",
+            "use the later figures as the sustained performance; run again now, while there is no credit left",
         )
     }
 }
@@ -274,8 +274,7 @@ pub(super) fn tail(low_load: AtLoad) -> Option<Finding> {
     let times = low_load.p99_us.value / low_load.p50_us.value;
     (times >= TIMES).then(|| {
         let p99 = Nanos::from_micros_f64(low_load.p99_us.value);
-        let what =
-            format!("one read in a hundred takes {p99} or longer even one at a time, {times:.0} times the median");
+        let what = format!("at depth 1, 1 % of the reads take {p99} or longer, {times:.0} times the median");
         Finding::note(FindingName::Tail, what)
     })
 }
@@ -287,12 +286,12 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
     let latency = at.classes.first()?.latency?;
     let why = if is_throttled(points, curve) {
         format!(
-            "half of the I/Os take {} or less and the mean is {}: they wait for a throttle, not for the device",
+            "half of the I/Os take {} or less, but the mean is {}: they wait for a throttle, not for the device",
             Nanos::from_micros_f64(latency.p50_us),
             Nanos::from_micros_f64(latency.mean_us)
         )
     } else {
-        "a limit that was set, or every part of the device at work".into()
+        "a configured limit, or all parts of the device in use".into()
     };
     let half = cap.interval.half_width() / cap.throughput;
     Some(Finding {
@@ -305,7 +304,7 @@ fn capped(points: &[PointSummary], curve: &CurveShape) -> Option<Finding> {
             cap.from,
             cap.to
         ),
-        hint: "look for a limit that fits: the volume's provisioned IOPS, the machine's own, a cgroup's io.max".into(),
+        hint: "look for a matching limit: the volume's provisioned IOPS, the machine type's, a cgroup's io.max".into(),
     })
 }
 
@@ -321,10 +320,10 @@ fn drifted(points: &[PointSummary]) -> Option<Finding> {
         Finding::warning(
             FindingName::Drift,
             format!(
-                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage was not the same throughout",
+                "depth {depth} gave {:.0} IOPS at first and {:.0} at the end: the storage changed during the run",
                 before.value, after.value
             ),
-            "measure again, at a quieter time, and hold the two runs against each other with `rigel compare`",
+            "measure again, at a quieter time, and compare the two runs with `rigel compare`",
         )
     })
 }
@@ -349,17 +348,19 @@ fn ran_out(records: &[PointRecord]) -> Option<Finding> {
         let mut later = records[index + 1..].iter().filter(|later| length(later) == length(record)).peekable();
         let lasts = later.peek().is_some() && later.all(|later| rate_of(later) <= LASTS * rate(step.after));
         let after = record.window.as_secs_f64() * step.at as f64;
-        lasts.then(|| Finding::warning(
-            FindingName::BurstCredit,
-            format!(
-                "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point got beyond: credit \
-                 for bursts has run out",
-                record.coordinates,
-                rate(step.before),
-                rate(step.after)
-            ),
-            "take what came after it as what the volume sustains; run again now, while there is no credit left",
-        ))
+        lasts.then(|| {
+            Finding::warning(
+                FindingName::BurstCredit,
+                format!(
+                    "at {} throughput fell after {after:.1} s from {:.0} IOPS to {:.0}, and no later point \
+                     exceeded that: burst credit has run out",
+                    record.coordinates,
+                    rate(step.before),
+                    rate(step.after)
+                ),
+                "use the later figures as the sustained performance; run again now, while there is no credit left",
+            )
+        })
     })
 }
 
@@ -407,8 +408,8 @@ fn unreached(points: &[PointSummary], step: Step, name: &str) -> Option<Finding>
     (last > GAIN * before).then(|| {
         Finding::warning(
             FindingName::NotReached,
-            format!("throughput of {name} still rose at depth {depth}, the greatest that was tried: there is more"),
-            "measure greater depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
+            format!("throughput of {name} was still rising at depth {depth}, the maximum tried: the limit is higher"),
+            "measure higher depths with `rigel curve --size 1MiB --depth 32..256`, --mix write=100 for writes",
         )
     })
 }
@@ -419,8 +420,8 @@ fn unfitted(curve: &CurveShape) -> Option<Finding> {
     Some(Finding::note(
         FindingName::Usl,
         format!(
-            "the Universal Scalability Law does not describe this curve (a point lies {} from it): the knee rests on \
-             what was measured alone",
+            "the Universal Scalability Law does not fit this curve (a point is {} off): the knee is derived from \
+             the measured points only",
             rounded_percent(law.greatest_residual)
         ),
     ))
@@ -439,14 +440,14 @@ fn imprecise(points: &[PointSummary], precision: Ratio) -> Option<Finding> {
     let (worst, at) = *wide.first()?;
     let (asked, worst) = (rounded_percent(precision.get()), rounded_percent(worst));
     let what = match wide.len() {
-        1 => format!("one point is known less well than the {asked} asked for: to {worst} ({at})"),
-        many => format!("{many} points are known less well than the {asked} asked for, the worst to {worst} ({at})"),
+        1 => format!("one point missed the requested precision of {asked}: {worst} ({at})"),
+        many => format!("{many} points missed the requested precision of {asked}, the worst with {worst} ({at})"),
     };
     Some(Finding {
         severity: Severity::Note,
         name: FindingName::Precision.name().into(),
         what,
-        hint: "allow a point more time with --point-max, or measure when the storage has less other work".into(),
+        hint: "give a point more time with --point-max, or measure when the storage has less other load".into(),
     })
 }
 

@@ -45,9 +45,15 @@ impl Causes {
                 FindingName::Failures,
                 "operations failed",
                 &self.failed,
-                "see the kernel's log (dmesg), the device's own, or that of the database; figures are of the others",
+                "see the log of the kernel (dmesg), the device or the database; the figures are for the other \
+                 operations",
             ),
-            (FindingName::BrokenRounds, "rounds broke", &self.broken, "see what became of the target at that time"),
+            (
+                FindingName::BrokenRounds,
+                "broken rounds",
+                &self.broken,
+                "check what happened to the target at that time",
+            ),
         ];
         let found = sorts.into_iter().filter(|(_, _, causes, _)| !causes.is_empty());
         found

@@ -401,8 +401,8 @@ fn gaps(figures: &Figures) -> Option<String> {
     let (from, to) = gaps.iter().max_by_key(|(from, to)| to.since(*from))?;
     let span = format!("from {} to {}", from.short(), to.short());
     Some(match gaps.len() {
-        1 => format!("nothing is told {span}"),
-        count => format!("there are {count} gaps of which nothing is told, the longest {span}"),
+        1 => format!("there are no samples {span}"),
+        count => format!("there are {count} gaps without samples, the longest {span}"),
     })
 }
 
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_becomes_rounds_with_all_that_it_tells() {
+    fn a_series_becomes_rounds_with_all_its_figures() {
         let Figures::Series(series) = cloud_day().figures else { unreachable!("a csv has series") };
         let rounds = rounds(&series[0]);
         assert_eq!(rounds.len(), 51);
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_before_a_gap_lasts_no_longer_than_is_usual_and_the_gap_is_told() {
+    fn a_sample_before_a_gap_has_the_usual_duration_and_the_gap_is_noted() {
         let of = |text: &str| table::read(Source { name: "f", text }, &table::Columns::default()).unwrap();
         let times = ["1T10:00", "1T10:15", "1T10:30", "1T16:30", "1T16:45", "1T17:00", "2T05:00", "2T05:15"];
         let text = times.map(|time| format!("2026-03-0{time},5\n")).concat();
@@ -508,12 +508,11 @@ mod tests {
         let Figures::Series(series) = &found.figures else { unreachable!("a csv has series") };
         assert!(rounds(&series[0]).iter().all(|round| (round.seconds - 900.0).abs() < 0.5));
         let notes = imported(&found).notes.join("; ");
-        let expected =
-            "there are 2 gaps of which nothing is told, the longest from 2026-03-01 17:15 to 2026-03-02 05:00";
+        let expected = "there are 2 gaps without samples, the longest from 2026-03-01 17:15 to 2026-03-02 05:00";
         assert!(notes.contains(expected), "{notes}");
         let without = imported(&of(&text[..text.find("2026-03-02").unwrap()])).notes.join("; ");
-        assert!(without.contains("nothing is told from 2026-03-01 10:45 to 2026-03-01 16:30"), "{without}");
-        assert!(imported(&cloud_day()).notes.iter().all(|note| !note.contains("nothing is told")));
+        assert!(without.contains("there are no samples from 2026-03-01 10:45 to 2026-03-01 16:30"), "{without}");
+        assert!(imported(&cloud_day()).notes.iter().all(|note| !note.contains("there are no samples")));
     }
 
     #[test]
@@ -531,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_holds_what_was_told_and_no_more() {
+    fn a_summary_has_only_the_imported_figures() {
         let points = summaries(&[of_fio(include_str!("../../../tests/imports/fio_depth8_plus.json"))]);
         let class = &points[0].classes[0];
         let latency = class.latency.unwrap();

@@ -32,8 +32,8 @@ pub fn order(rounds: &mut [Round]) -> Option<Finding> {
     rounds.sort_by_key(|round| round.begin);
     let more = if times > 1 { format!(", and {} more times", times - 1) } else { String::new() };
     let what = format!(
-        "by its date round {} began {} s before the one it follows{more}: the clock was set back. Rounds stand in the \
-         order of their dates",
+        "round {} has a start time {} s before that of the previous round{more}: the clock was set back. Rounds \
+         are in the order of their times",
         first.0, first.1
     );
     Some(Finding::note(FindingName::ClockBack, what))

@@ -46,7 +46,7 @@ pub(super) fn troubles(rounds: &[Round], counting: &[&Round], counts: &RoundCoun
     let idle = counting.iter().filter(|round| round.rate.is_some_and(|rate| rate <= 0.0)).count();
     if idle > 0 {
         troubles.push(format!(
-            "In {idle} of {} measured round{} nothing was done.",
+            "In {idle} of {} measured round{} no operation completed.",
             counting.len(),
             plural(counting.len())
         ));
@@ -63,7 +63,7 @@ pub(super) fn verdict(found: &Predictability, counting: &[&Round]) -> (SeriesCla
     let seconds = last.finish().since(first.begin);
     let took = format!("{} round{} over {}", rate.rounds, plural(rate.rounds), duration(seconds as f64));
     if rate.rounds < VALUES_MIN {
-        let text = format!("Too early to judge: {took}, and fewer than {VALUES_MIN} say little.");
+        let text = format!("Too early to judge: {took}, fewer than the minimum of {VALUES_MIN}.");
         return (word_of(found, SeriesClass::TooFew), told_first(found, text) + &missed(found));
     }
     let (word, text) = judged(found, &took);
@@ -97,7 +97,7 @@ fn judged(found: &Predictability, took: &str) -> (SeriesClass, String) {
     // If both follow the day, one sentence is enough.
     let but = shape(found, other).filter(|but| but.word != SeriesClass::Daily || !is_daily(&shape_of_main));
     let but_text = but.as_ref().map_or_else(String::new, |but| format!(" But {}", but.text));
-    let untroubled = |text: &'static str| if found.troubles.is_empty() { text } else { "Of what was measured" };
+    let untroubled = |text: &'static str| if found.troubles.is_empty() { text } else { "Among the measured rounds" };
     let figures = figures(found, main);
     let of_main = if main == Quantity::Rate { "" } else { "p99 of " };
     let within = figures.map_or_else(String::new, |figures| format!("{of_main}{}", within(main, figures)));
@@ -110,7 +110,7 @@ fn judged(found: &Predictability, took: &str) -> (SeriesClass, String) {
             (SeriesClass::Erratic, format!("Not predictable: {took} differ without a pattern, {within}.{but_text}"))
         }
         Some(Deviation { word: SeriesClass::Drifting, text }) => {
-            let text = text.trim_end_matches(" in all.");
+            let text = text.trim_end_matches(" in total.");
             (SeriesClass::Drifting, format!("Not predictable: {text} over {took}."))
         }
         Some(Deviation { word, text }) => (word, format!("Not predictable: {text}")),
@@ -133,11 +133,12 @@ fn slowed(worst: &Episode, others: usize, resolution: Resolution) -> String {
         1 => " It slowed down once more.".into(),
         more => format!(" It slowed down {more} more times."),
     };
-    let end =
-        worst.end.map_or("not back when the series ended".into(), |end| format!("back on {}", end.shown(resolution)));
+    let end = worst
+        .end
+        .map_or("not recovered when the series ended".into(), |end| format!("recovered on {}", end.shown(resolution)));
     format!(
-        "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} a second: slow from {}, worst on {}, {end}.\
-         {others}",
+        "Not predictable: throughput fell by {:.0} %, from {:.0} to {:.0} per second: slow from {}, worst on {}, \
+         {end}.{others}",
         worst.lost() * 100.0,
         worst.usual,
         worst.worst_rate,
@@ -169,13 +170,13 @@ fn shape(found: &Predictability, of: Quantity) -> Option<Deviation> {
     if let Some(trend) = found.trends.iter().find(|trend| trend.of == of && trend.factor.ln().abs() >= least) {
         let way = if trend.factor < 1.0 { "falls" } else { "rises" };
         let (a_day, whole) = (percent((trend.factor_per_day - 1.0).abs()), percent((trend.factor - 1.0).abs()));
-        let text = format!("{} {way} by {a_day} a day, {whole} in all.", of.name());
+        let text = format!("{} {way} by {a_day} per day, {whole} in total.", of.name());
         return Some(Deviation { word: SeriesClass::Drifting, text });
     }
     let swing = |daily: &DailyPattern| daily.peak_factor.ln().max(-daily.trough_factor.ln());
     if let Some(daily) = found.daily.iter().find(|daily| daily.of == of && swing(daily) >= least) {
         let text = format!(
-            "{} follows the day, {} at about {:02}:00 and {} at about {:02}:00.",
+            "{} follows a daily pattern, {} at about {:02}:00 and {} at about {:02}:00.",
             of.name(),
             signed(daily.peak_factor - 1.0),
             daily.peak_hour,
@@ -209,7 +210,7 @@ fn within(of: Quantity, figures: &SeriesFigures) -> String {
     }
     // A median of 0 has no relative range.
     if median <= 0.0 {
-        return format!("95 % of them between {low:.0} and {high:.0} a second, and the median 0");
+        return format!("95 % of them between {low:.0} and {high:.0} per second, with a median of 0");
     }
     let share = (high / median - 1.0).max(1.0 - low / median);
     format!("95 % of them within ±{} of the median", percent(share))
@@ -246,7 +247,7 @@ fn missed(found: &Predictability) -> String {
         let kept = result.share_kept.unwrap_or(0.0);
         let _ = write!(
             text,
-            " The objective {} was missed: kept for {} of the time, {} asked.",
+            " The objective {} was missed: met for {} of the time, the target is {}.",
             result.objective,
             share(kept),
             share(result.share_asked)

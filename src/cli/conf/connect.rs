@@ -91,7 +91,7 @@ const PSQL: [(&str, &str, bool); 14] = [
     ("-c", "--command", true),
 ];
 
-const UNREADABLE: &str = "cannot be read as psql reads it";
+const UNREADABLE: &str = "cannot be parsed the way psql does";
 
 /// Converts `text` into a URL; `database` is the default if it names none.
 pub(super) fn connection(text: &str, database: Option<&str>) -> Connection {
@@ -243,7 +243,7 @@ impl Parts {
                 return Some(());
             }
             "hostaddr" | "service" | "servicefile" => {
-                self.obscure = Some("names the server by an address apart from its name, or by a service file");
+                self.obscure = Some("names the server by a separate address or a service file");
                 return Some(());
             }
             "host" if value.contains(',') => {
@@ -275,12 +275,12 @@ impl Parts {
         self.dropped.dedup();
         for name in &self.dropped {
             remarks.push(match *name {
-                "--password" => "asks for a password (--password): rigel asks too, where none is set".into(),
-                "passfile" => "names a file of passwords (passfile), which is not taken over: set PGPASSFILE".into(),
+                "--password" => "asks for a password (--password): rigel asks too, if none is set".into(),
+                "passfile" => "names a password file (passfile), which is ignored: set PGPASSFILE".into(),
                 "--no-password" | "--no-psqlrc" | "--quiet" | "--no-align" | "--tuples-only" => {
                     format!("has {name}, which only psql needs")
                 }
-                _ => format!("has {name}, which is not taken over"),
+                _ => format!("has {name}, which is ignored"),
             });
         }
         if let Some(why) = self.obscure {
@@ -288,7 +288,7 @@ impl Parts {
             return Connection { url: None, database: None, remarks };
         }
         if let (Some(_), Some(_)) = (&self.database, database.filter(|name| self.database.as_deref() != Some(name))) {
-            remarks.push("names another database than DBNAME does, and counts".into());
+            remarks.push("names another database than DBNAME, and takes precedence".into());
         }
         self.database = self.database.or_else(|| database.map(String::from));
         Connection { url: Some(self.print()), database: self.database, remarks }
@@ -320,7 +320,7 @@ impl Parts {
 
 /// Remark for every password.
 pub(super) const NO_PASSWORD: &str =
-    "is neither used nor stored or shown: set PGPASSWORD, or put it into a password file (PGPASSFILE)";
+    "is not used, stored or shown: set PGPASSWORD, or put it in a password file (PGPASSFILE)";
 
 /// True for a name, an address, the directory of a socket, or an empty text.
 fn is_host(text: &str) -> bool {
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_told_of_and_never_shown() {
+    fn a_password_is_mentioned_and_never_shown() {
         for text in [
             "host=db1 password=hush dbname=pgio",
             "host=db1 password='hu sh' dbname=pgio",
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said_by_name() {
+    fn ignored_parameters_are_named() {
         let found = connection("host=db1 dbname=pgio application_name=x connect_timeout=3 passfile=/x", Some("other"));
         let said = found.remarks.join("\n");
         for name in ["application_name", "connect_timeout", "passfile", "another database than DBNAME"] {

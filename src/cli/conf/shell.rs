@@ -92,17 +92,17 @@ impl Script {
 fn no_assignment(word: &ShellWord, before: Option<String>, is_key: &impl Fn(&str) -> bool) -> Error {
     let (line, text) = (word.line, word.text.as_str());
     if let Some(key) = before {
-        let what = format!("after {key} stands a word that is no KEY=VALUE");
-        let hint = format!("write {key}=VALUE without blanks around =, and a value with blanks in it in quotes");
+        let what = format!("the word after {key} is not KEY=VALUE");
+        let hint = format!("write {key}=VALUE without spaces around =, and quote a value that contains spaces");
         return refusal(line, &what, &hint);
     }
     if is_key(text) {
-        return refusal(line, &format!("{text} has no ="), &format!("write {text}=VALUE, without blanks around ="));
+        return refusal(line, &format!("{text} has no ="), &format!("write {text}=VALUE, without spaces around ="));
     }
     if COMMANDS.contains(&text) {
         return needs_shell(line, &format!("'{text}'"), "leave only lines of the form KEY=VALUE");
     }
-    refusal(line, "a word that is no KEY=VALUE", "leave only lines of the form KEY=VALUE, and # before comments")
+    refusal(line, "a word is not KEY=VALUE", "leave only lines of the form KEY=VALUE, and # before comments")
 }
 
 /// True for a valid shell name.
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 None | Some('\n' | ';') => {
                     let end = self.next();
                     if end == Some(';') && words.is_empty() {
-                        return Err(refusal(self.line, "';' with nothing before it", "take it away"));
+                        return Err(refusal(self.line, "there is nothing before ';'", "remove it"));
                     }
                     if !words.is_empty() {
                         commands.push(std::mem::take(&mut words));
@@ -208,7 +208,7 @@ impl Reader<'_> {
                 Err(needs_shell(line, &format!("'{c}'"), hint))
             }
             '*' | '?' | '[' | '{' => {
-                let hint = "write the value itself; if the sign is part of it, put it in single quotes";
+                let hint = "write the value itself; if the character is part of it, use single quotes";
                 Err(needs_shell(line, &format!("the pattern '{c}'"), hint))
             }
             '~' if before.is_empty() || before.ends_with(['=', ':']) => {
@@ -266,11 +266,15 @@ fn is_blank(c: char) -> bool {
 }
 
 fn dollar(line: usize) -> Error {
-    needs_shell(line, "what follows a '$'", "write the value itself; in single quotes a $ is a $")
+    needs_shell(line, "an expansion with '$'", "write the value itself; in single quotes, $ has no special meaning")
 }
 
 fn backquote(line: usize) -> Error {
-    needs_shell(line, "what stands in backquotes", "write the value itself; in single quotes a backquote is one")
+    needs_shell(
+        line,
+        "a command in backquotes",
+        "write the value itself; in single quotes, backquotes have no special meaning",
+    )
 }
 
 fn open_quote(line: usize, quote: char) -> Error {
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_shell_is_refused_by_line() {
+    fn lines_that_need_a_shell_are_refused() {
         for text in [
             "A=$B",
             "A=${B}",
@@ -383,18 +387,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_assignment_is_refused_by_line() {
+    fn lines_that_are_not_assignments_are_refused() {
         for (text, said) in [
             ("A = 1", "A has no ="),
             ("A", "A has no ="),
-            ("A= 1", "after A stands a word that is no KEY=VALUE"),
-            ("export A 1", "after A stands a word that is no KEY=VALUE"),
-            ("export -p", "a word that is no KEY=VALUE"),
-            ("1A=2", "a word that is no KEY=VALUE"),
-            ("'A'=2", "a word that is no KEY=VALUE"),
-            ("\\A=2", "a word that is no KEY=VALUE"),
-            ("A=1;;", "';' with nothing before it"),
-            (";", "';' with nothing before it"),
+            ("A= 1", "the word after A is not KEY=VALUE"),
+            ("export A 1", "the word after A is not KEY=VALUE"),
+            ("export -p", "a word is not KEY=VALUE"),
+            ("1A=2", "a word is not KEY=VALUE"),
+            ("'A'=2", "a word is not KEY=VALUE"),
+            ("\\A=2", "a word is not KEY=VALUE"),
+            ("A=1;;", "there is nothing before ';'"),
+            (";", "there is nothing before ';'"),
             ("A='x", "the quote ' is not closed"),
             ("A=\"x\n", "the quote \" is not closed"),
         ] {

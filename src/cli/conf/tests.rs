@@ -77,7 +77,7 @@ fn a_slob_conf_of_a_dba_is_read_whole() {
     let oracle = ["DATABASE_STATISTICS_TYPE", "ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE", "SQLNET_SERVICE_MAX"];
     let others = ["DBA_PRIV_USER", "SYSDBA_PASSWD", "OBFUSCATE_COLUMNS"];
     assert_eq!(keys, [&["WORK_UNIT"][..], &oracle, &others].concat());
-    assert!(conf.remarks[0].contains("exactly 32 rows an operation here; SLOB touches 31, pgio 33"));
+    assert!(conf.remarks[0].contains("exactly 32 rows per operation here; SLOB touches 31, pgio 33"));
     assert!(conf.remarks[6].starts_with("line 21: SYSDBA_PASSWD ") && conf.remarks[6].contains("set PGPASSWORD"));
     assert!(!format!("{:?}", read(SLOB)).contains("hush"));
 }
@@ -134,7 +134,7 @@ fn sizes_are_blocks_or_binary_bytes() {
 }
 
 #[test]
-fn what_is_off_is_not_set() {
+fn disabled_settings_are_not_set() {
     let off =
         "DO_HOTSPOT=FALSE\nHOTSPOT_MB=8\nHOT_SCHEMA_FREQUENCY=0\nTHINK_TM_FREQUENCY=0\nTHINK_TM_MIN=9\nWORK_LOOP=0";
     assert_eq!(read(off).settings, Settings::default());
@@ -151,15 +151,15 @@ fn what_is_off_is_not_set() {
 }
 
 #[test]
-fn what_slob_refuses_and_we_do_not_is_remarked() {
+fn values_that_slob_refuses_are_remarked() {
     for (text, said) in [
         ("UPDATE_PCT=75", "SLOB refuses 51 to 99"),
         ("UPDATE_PCT=51", "SLOB refuses 51 to 99"),
-        ("UPDATE_PCT=12.5", "SLOB takes whole percent"),
-        ("UPDATE_PCT=.5\nNUM_SCHEMAS=1", "pgio takes whole percent"),
-        ("SCAN_PCT=0.5", "SLOB takes whole percent"),
-        ("SCALE=9999", "less than the 10,000 blocks"),
-        ("SCALE=78M", "less than the 10,000 blocks"),
+        ("UPDATE_PCT=12.5", "SLOB accepts whole percentages"),
+        ("UPDATE_PCT=.5\nNUM_SCHEMAS=1", "pgio accepts whole percentages"),
+        ("SCAN_PCT=0.5", "SLOB accepts whole percentages"),
+        ("SCALE=9999", "SLOB's minimum of 10,000 blocks"),
+        ("SCALE=78M", "SLOB's minimum of 10,000 blocks"),
         ("RUN_TIME=", "RUN_TIME is empty"),
         ("export LD_LIBRARY_PATH", "LD_LIBRARY_PATH is exported"),
     ] {
@@ -171,7 +171,7 @@ fn what_slob_refuses_and_we_do_not_is_remarked() {
     }
     let conf = read("UPDATE_PCT=10\nRUN_TIME=5\nUPDATE_PCT=20");
     assert_eq!(conf.settings.updates, percent(20.0));
-    assert_eq!(conf.remarks, ["line 3: UPDATE_PCT was set on line 1 before; the last counts"]);
+    assert_eq!(conf.remarks, ["line 3: UPDATE_PCT was already set on line 1; the last value counts"]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn an_unknown_key_is_refused_with_the_nearest_that_is_known() {
     ] {
         let error = parse(&format!("\n{text}")).unwrap_err().to_string();
         let key = text.split('=').next().unwrap_or_default();
-        assert!(error.starts_with(&format!("line 2: {key} is no key of slob.conf or pgio.conf")), "{error}");
+        assert!(error.starts_with(&format!("line 2: {key} is not a key of slob.conf or pgio.conf")), "{error}");
         assert!(error.contains(&format!("did you mean {near}?")) && !error.contains("hush"), "{error}");
     }
     let error = parse("PGPASSWORD=hush").unwrap_err().to_string();
@@ -250,7 +250,10 @@ fn an_unknown_key_is_refused_with_the_nearest_that_is_known() {
 #[test]
 fn keys_of_both_kits_in_one_file_are_refused() {
     let error = parse("REDO_STRESS=LITE\nNUM_SCHEMAS=2").unwrap_err().to_string();
-    assert!(error.starts_with("line 2: NUM_SCHEMAS is pgio's, and REDO_STRESS on line 1 is SLOB's"), "{error}");
+    assert!(
+        error.starts_with("line 2: NUM_SCHEMAS is a key of pgio, and REDO_STRESS on line 1 a key of SLOB"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -28,14 +28,14 @@ const STEAL: f64 = 0.01;
 
 /// Help text: the keys.
 const HELP: [&str; 9] = [
-    "q, Esc, Ctrl-C  stop: what was measured is kept",
-    "Ctrl-C again    end at once",
-    "p               freeze the picture, and go on",
-    "?               this",
+    "q, Esc, Ctrl-C  stop, and keep the results so far",
+    "Ctrl-C again    exit at once",
+    "p               pause and resume the display",
+    "?               this help",
     "",
-    "A column is a window of time, of a soak a round,",
-    "the youngest at the right; a line in the heat map",
-    "is where a point begins. Shades are by the number",
+    "A column is a window of time (soak: a round),",
+    "the newest at the right; a line in the heat map",
+    "marks the start of a point. Shades show the number",
     "of operations, on a logarithmic scale.",
 ];
 
@@ -177,7 +177,7 @@ fn whole(bytes: u64) -> String {
 fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: ColourMode) {
     let mut x = area.x;
     if state.draining {
-        let text = if area.width < 60 { "draining" } else { "draining: what was measured is kept" };
+        let text = if area.width < 60 { "stopping" } else { "stopping: the results so far are kept" };
         x = put(buffer, x, area.y, area.right(), text, look.warning()) + 2;
     }
     let (strong, faint) = match (&state.stage, &state.point) {
@@ -186,8 +186,8 @@ fn load(buffer: &mut Buffer, area: Rect, state: &LiveState, now: Nanos, look: Co
         (Activity::Waiting { what, until }, _) => {
             (what.clone(), format!("in {}", clock(until.since(now).as_secs_f64())))
         }
-        (Activity::Beginning, _) => (format!("point {} begins", state.number), String::new()),
-        _ => ("getting ready".to_string(), String::new()),
+        (Activity::Beginning, _) => (format!("starting point {}", state.number), String::new()),
+        _ => ("preparing".to_string(), String::new()),
     };
     let x = put(buffer, x, area.y, area.right(), &strong, ColourMode::strong()) + 2;
     put(buffer, x, area.y, area.right(), &faint, ColourMode::faint());
@@ -208,7 +208,7 @@ fn running(point: &PointNow) -> String {
         (_, Some(most)) => format!("measured {} of {}", seconds(point.measured()), seconds(most)),
         (_, None) => format!("measured {}", seconds(point.measured())),
     };
-    let beside = point.beside.iter().fold(String::new(), |text, class| format!("{text}, beside: {class}"));
+    let beside = point.beside.iter().fold(String::new(), |text, class| format!("{text}, and also {class}"));
     let mean = point.mean.filter(|_| point.span == Span::Round);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean} now"));
     format!("{loads}, {stands}{mean}{beside}")
@@ -218,10 +218,10 @@ fn keys(buffer: &mut Buffer, area: Rect, view: FrameOptions) {
     let look = view.look;
     let mut x = area.x;
     if view.frozen {
-        x = put(buffer, x, area.y, area.right(), "frozen", look.warning()) + 2;
+        x = put(buffer, x, area.y, area.right(), "paused", look.warning()) + 2;
     }
-    let freeze = if view.frozen { "go on" } else { "freeze" };
-    let stop = if area.width < 60 { "stop" } else { "stop, keep what was measured" };
+    let freeze = if view.frozen { "resume" } else { "pause" };
+    let stop = if area.width < 60 { "stop" } else { "stop, keep results" };
     for (key, what) in [("q", stop), ("p", freeze), ("?", "help")] {
         x = put(buffer, x, area.y, area.right(), key, ColourMode::strong()) + 1;
         x = put(buffer, x, area.y, area.right(), what, ColourMode::faint()) + 3;
@@ -262,11 +262,11 @@ fn throughput_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: Co
         }
     });
     if let Some(asked) = asked.filter(|_| interval.is_some()) {
-        let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", asked {}", percent(asked)));
+        let _ = std::fmt::Write::write_fmt(&mut words, format_args!(", target {}", percent(asked)));
     }
     let is_in_round = state.span == Some(Span::Round) && state.columns.back().is_some_and(|column| column.warming);
     if is_in_round && area.width >= 50 {
-        words = "faint: the last seconds of the round that runs".into();
+        words = "faint: the last seconds of the current round".into();
     }
     let mut x = title(buffer, area, "Throughput", &now, &words, look) + 2;
     if failed > 0 {
@@ -332,13 +332,13 @@ fn heat_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
     let columns = state.columns.len().min(chart::shown(area));
     let rounds = visible(state, area).filter(|column| !column.warming).count();
     let words = match state.span {
-        Some(Span::Round) if rounds == 0 => "a column is a round, and none is over yet".to_string(),
-        Some(Span::Round) => format!("a column is a round, {rounds} are shown"),
+        Some(Span::Round) if rounds == 0 => "a column is a round; no round is complete yet".to_string(),
+        Some(Span::Round) => format!("a column is a round; {rounds} are shown"),
         Some(Span::Window(width)) if columns > 0 => {
             let span = Nanos(width.0.saturating_mul(columns as u64));
             format!("a column is {}, all are {}", width.exact(), span_text(span))
         }
-        _ => "nothing was measured yet".to_string(),
+        _ => "no measurements yet".to_string(),
     };
     title(buffer, area, "Response times over time", "", &words, look);
     let plot = Rect { y: area.y + 1, height: area.height - 1, ..area };
@@ -364,7 +364,7 @@ fn host_panel(buffer: &mut Buffer, area: Rect, state: &LiveState, look: ColourMo
         title(buffer, rows.take(1), "Host", "", "last second", look);
     }
     let Some(now) = state.hosts.back() else {
-        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "nothing known yet", ColourMode::faint());
+        put(buffer, area.x, rows.0.y.min(area.bottom() - 1), area.right(), "no data yet", ColourMode::faint());
         return;
     };
     let cpu = rows.take_last(1);

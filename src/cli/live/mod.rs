@@ -63,7 +63,7 @@ impl View {
         let shared = Arc::new(Shared { state, screen: Mutex::new(Some(screen)), stop, clock: Clock::real() });
         let view = Self { shared: Arc::clone(&shared) };
         let spawned = thread::Builder::new().name("live view".into()).spawn(move || keep_drawing(&shared));
-        spawned.map_err(|error| format!("the system gives no thread: {error}"))?;
+        spawned.map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(view)
     }
 

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_told_in_the_words_of_their_target() {
+    fn loads_are_named_in_the_terms_of_their_target() {
         assert_eq!(load(&Load::Closed { depth: 8 }, false), "8 outstanding");
         assert_eq!(load(&Load::Closed { depth: 8 }, true), "8 sessions");
         let arrivals = crate::model::Arrivals::Poisson;

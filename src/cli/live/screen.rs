@@ -31,11 +31,11 @@ pub(super) fn refuse_unusable() -> Result<(), String> {
     let why = if !io::stderr().is_terminal() {
         "stderr is not a terminal"
     } else if !io::stdin().is_terminal() {
-        "stdin is not a terminal, and keys come from there"
+        "stdin is not a terminal, so keys cannot be read"
     } else if dumb {
-        "TERM says that this terminal cannot be drawn on"
+        "TERM names a terminal without cursor control"
     } else if !is_in_foreground() {
-        "this is not in the foreground of the terminal"
+        "rigel does not run in the foreground of the terminal"
     } else {
         return Ok(());
     };

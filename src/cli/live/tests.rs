@@ -109,7 +109,7 @@ fn every_stage_has_a_screen() {
     let mut screens = screen(80, 8, &state, now, PLAIN);
     state.fill("filling a scratch file", 512 << 20, 4 << 30, 40.0, now);
     screens += &screen(80, 8, &state, now, PLAIN);
-    state.say("making the indexes");
+    state.say("creating the indexes");
     screens += &screen(80, 8, &state, now, PLAIN);
     state.begin(1, 12, now);
     state.draining = true;
@@ -258,9 +258,9 @@ fn a_soak_shows_a_column_a_round_and_the_seconds_of_the_one_that_runs() {
 }
 
 #[test]
-fn between_points_the_charts_say_what_they_are_of() {
+fn between_points_the_charts_name_their_point() {
     let (mut state, now) = curve();
     state.begin(5, 7, now);
     let screen = screen(120, 40, &state, now, PLAIN);
-    assert!(screen.contains("point 5 begins") && screen.contains("a column is 200ms"), "{screen}");
+    assert!(screen.contains("starting point 5") && screen.contains("a column is 200ms"), "{screen}");
 }

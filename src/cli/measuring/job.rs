@@ -125,7 +125,7 @@ pub(in crate::cli) fn same_device(directory: &Path, then: Option<(u32, u32)>) ->
                 "this run cannot go on: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
                 directory.display()
             ),
-            "mount the storage that it was begun on, or begin another run",
+            "mount the storage that it was started on, or start another run",
         )),
         None => Ok(now),
     }

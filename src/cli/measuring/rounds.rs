@@ -33,7 +33,7 @@ pub(in crate::cli) fn resume(
         ended(header, Some(&record));
     })?;
     if cut {
-        remark("the journal's last line was cut off: its round is lost\n");
+        remark("the journal's last line is incomplete: its round is lost\n");
     }
     refuse_other_verb(&header, "soak", run)?;
     if is_over(&header, last)? {
@@ -81,7 +81,7 @@ fn prepare_and_measure(
     ended: &mut OnRound,
 ) -> Result<(), Error> {
     let Request::Soak(request) = job.invocation.request.clone() else {
-        return Err(Error::usage("this run was made by another verb", "resume it by the verb that began it"));
+        return Err(Error::usage("this run was made by another verb", "resume it with the verb that started it"));
     };
     let made = only(job, stop, &mut |event| tell(&event));
     let (bench, mut journal, header) = if let Some((journal, run)) = job.resumed.take() {
@@ -92,7 +92,7 @@ fn prepare_and_measure(
             }
             // After a reboot the target may come up later than this.
             Err(error) => {
-                tell(&Event::Trouble(&format!("{error}\n  it is tried again at the next round")));
+                tell(&Event::Trouble(&format!("{error}\n  the next round tries again")));
                 None
             }
         };

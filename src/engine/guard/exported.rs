@@ -36,7 +36,7 @@ mod tests {
     use crate::engine::temp_dir::TempDir;
 
     #[test]
-    fn what_is_served_is_read_from_configfs() {
+    fn exported_devices_are_read_from_configfs() {
         let place = TempDir::new("guard-served");
         let files = [
             ("nvmet/subsystems/nqn.x/namespaces/1/device_path", "/dev/sdb\n"),

@@ -50,8 +50,8 @@ impl Relative {
             Relation::Disk => format!("is a partition of {}, which {verb}", self.name),
             Relation::Partition => format!("has a partition, {}, that {verb}", self.name),
             Relation::Holder => format!("is part of {}, which {verb}", self.description),
-            Relation::Below => format!("stands on {}, which {verb}", self.description),
-            Relation::Twin => format!("shares its bytes with {}, which {verb}", self.description),
+            Relation::Below => format!("is backed by {}, which {verb}", self.description),
+            Relation::Twin => format!("shares storage with {}, which {verb}", self.description),
         }
     }
 
@@ -116,7 +116,10 @@ impl TargetFamily {
     /// /sys cannot be read, does not contain the device, or the backing file of a loop device cannot be found.
     pub(super) fn of(target: &Opened, sys: &Sys) -> Result<Self, Error> {
         let blind = |error: std::io::Error| {
-            refusal::blind(target.path(), &format!("what shares its bytes cannot be read from /sys: {error}"))
+            refusal::blind(
+                target.path(),
+                &format!("the devices that share its storage cannot be read from /sys: {error}"),
+            )
         };
         let disks = sys.disks().map_err(blind)?;
         let loops = disks.iter().cloned().filter_map(Loop::of).collect();
@@ -128,7 +131,7 @@ impl TargetFamily {
         if let Some(unknown) = family.loops.iter().find(|each| each.backing.is_none()) {
             return Err(refusal::blind(
                 target.path(),
-                &format!("what /dev/{} stands on cannot be told, and may be this", unknown.node.name),
+                &format!("the backing of /dev/{} is unknown, and may be this target", unknown.node.name),
             ));
         }
         let number = device_number(target.metadata()?.rdev());
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_on_a_partition_is_built_on_its_disk() {
+    fn a_device_on_a_partition_is_also_on_its_disk() {
         let place = TempDir::new("family-volume");
         let files = [
             ("sda/dev", "8:0\n"),

@@ -35,13 +35,14 @@ impl CheckedTarget<'_> {
         }
         match held {
             None => Ok(()),
-            Some(found) => Err(self.refusal(found, "end what holds it, or name another target")),
+            Some(found) => Err(self.refusal(found, "stop the process, or give another target")),
         }
     }
 
     /// The holder of the target, if anybody else holds it open: "is held open by process 7 (oracle)".
     fn held(&self) -> Result<Option<String>, Error> {
-        let unseen = |why: &str| blind(self.opened.path(), &format!("who holds it open cannot be seen: {why}"));
+        let unseen =
+            |why: &str| blind(self.opened.path(), &format!("the processes that have it open cannot be listed: {why}"));
         let is_device = self.opened.kind() == FileKind::Device;
         if is_device {
             refuse_part_of_processes(std::fs::read_link("/proc/self/ns/pid").ok().as_deref()).map_err(unseen)?;
@@ -76,14 +77,14 @@ impl CheckedTarget<'_> {
             return Ok(Some(relative.is(&format!("is held open{how} by process {number} ({})", name.trim()))));
         }
         if seen == 0 || (is_device && !Path::new("/proc/1").exists()) {
-            return Err(unseen("/proc shows a part of the processes only; run as root"));
+            return Err(unseen("/proc shows only some of the processes; run as root"));
         }
         let kernel = match self.opened.kind() {
             FileKind::Device => self
                 .claimed_by_kernel()
                 .then_some("the kernel: mounted in another container, part of an array, or claimed by a process"),
             FileKind::File if open_here => None,
-            FileKind::File => self.open_elsewhere().then_some("a process that cannot be seen from here"),
+            FileKind::File => self.open_elsewhere().then_some("a process that is not visible from here"),
         };
         Ok(kernel.map(|by| format!("is held open by {by}")))
     }
@@ -151,7 +152,9 @@ impl CheckedTarget<'_> {
 fn refuse_part_of_processes(namespace: Option<&Path>) -> Result<(), &'static str> {
     match namespace {
         Some(namespace) if namespace == Path::new(ALL_PROCESSES) => Ok(()),
-        Some(_) => Err("this container has processes of its own; run outside of it, or with the host's (--pid=host)"),
+        Some(_) => {
+            Err("this container has its own process namespace; run outside of it, or with the host's (--pid=host)")
+        }
         None => Err("/proc/self/ns/pid cannot be read"),
     }
 }
@@ -174,7 +177,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn the_kernel_tells_of_an_open_file_that_proc_does_not_show() {
+    fn the_kernel_reports_an_open_file_that_proc_does_not_show() {
         let place = TempDir::new("held-lease");
         let path = place.0.join("file");
         let written = File::create(&path).unwrap();
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_tells_whether_it_can_write() {
+    fn a_descriptor_shows_whether_it_is_writable() {
         let place = TempDir::new("held-flags");
         let path = place.file("file", 1, 1);
         let information = |file: &File| format!("/proc/self/fdinfo/{}", file.as_raw_fd());

@@ -130,7 +130,7 @@ impl CheckedTarget<'_> {
             let point = mount.point.display();
             return Err(self.refusal(
                 format!("{} mounted on {point} ({})", relative.is("is"), mount.filesystem),
-                format!("name another device, or a directory below {point}, where Rigel makes a file of its own"),
+                format!("give another device, or a directory below {point}, where Rigel makes a scratch file"),
             ));
         }
         Ok(())
@@ -141,7 +141,7 @@ impl CheckedTarget<'_> {
         for swap in swaps.map_err(|why| blind(self.opened.path(), why))? {
             let identity = Identity::at(&swap);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
-                let hint = format!("name another target; `swapoff {}` ends its use", quoted(&swap));
+                let hint = format!("give another target, or stop its use as swap: `swapoff {}`", quoted(&swap));
                 return Err(self.refusal(format!("{} in use as swap", relative.is("is")), hint));
             }
         }
@@ -155,16 +155,16 @@ impl CheckedTarget<'_> {
         let name = &upper.name;
         Err(match upper.relation {
             Relation::Holder if name.starts_with("loop") => self.refusal(
-                format!("is what the loop device /dev/{name} stands on"),
-                format!("name /dev/{name} itself, or detach it: losetup --detach /dev/{name}"),
+                format!("is the backing file of the loop device /dev/{name}"),
+                format!("give /dev/{name} itself, or detach it: losetup --detach /dev/{name}"),
             ),
             Relation::Holder => self.refusal(
                 format!("is part of {}", upper.description),
-                format!("name /dev/{name} itself if that may be written, or another device"),
+                format!("give /dev/{name} itself if it may be overwritten, or another device"),
             ),
             _ => self.refusal(
-                format!("shares its bytes with {lower}, which is part of {}", upper.description),
-                "name another device",
+                format!("shares storage with {lower}, which is part of {}", upper.description),
+                "give another device",
             ),
         })
     }
@@ -174,7 +174,7 @@ impl CheckedTarget<'_> {
             let identity = Identity::at(&path);
             if let Some(relative) = identity.and_then(|identity| self.family.find(identity)) {
                 let found = relative.is(&format!("is served to other machines by {what}"));
-                return Err(self.refusal(found, "end that, or name another target"));
+                return Err(self.refusal(found, "stop that, or give another target"));
             }
         }
         Ok(())
@@ -185,24 +185,24 @@ impl CheckedTarget<'_> {
         if let Some(found) = contents::of(self.opened).map_err(|error| unreadable(self.opened.path(), &error))? {
             let hint = match self.opened.kind() {
                 FileKind::File => {
-                    format!("name another file; if nothing in this one is wanted, remove it yourself: rm {quoted}")
+                    format!("give another file; if its content is not needed, remove it yourself: rm {quoted}")
                 }
                 FileKind::Device => format!(
-                    "name another device; if nothing on this one is wanted, clear it yourself: \
-                     wipefs --all {quoted} (or, for a database's data: blkdiscard --force {quoted})"
+                    "give another device; if its content is not needed, clear it yourself: wipefs --all {quoted} \
+                     (or, for a database's data: blkdiscard --force {quoted})"
                 ),
             };
-            return Err(self.refusal(format!("carries {found}"), hint));
+            return Err(self.refusal(format!("contains {found}"), hint));
         }
         let Identity::Device(number) = self.opened.identity() else { return Ok(()) };
         let known =
             contents::known_to_udev(Path::new("/run/udev/data"), device_number(number), self.family.is_of_partition());
         known.map_or(Ok(()), |known| {
             let hint = format!(
-                "name another device; if nothing on this one is wanted, clear it yourself and have udev look again: \
-                 wipefs --all {quoted} && udevadm trigger --settle {quoted}"
+                "give another device; if its content is not needed, clear it yourself and make udev probe it \
+                 again: wipefs --all {quoted} && udevadm trigger --settle {quoted}"
             );
-            Err(self.refusal(format!("carries what udev knows as {known}"), hint))
+            Err(self.refusal(format!("contains {known}, according to udev"), hint))
         })
     }
 
@@ -223,17 +223,19 @@ impl CheckedTarget<'_> {
                 // Nobody can find a deleted file any more.
                 _ if path.to_string_lossy().ends_with(" (deleted)") => continue,
                 _ => {
-                    let why = format!("the file that it stands on is not to be found as '{shown}'");
+                    let why = format!("its backing file '{shown}' cannot be found");
                     return Err(blind(self.opened.path(), &why));
                 }
             };
             let found = contents::of(&file).map_err(|error| unreadable(path, &error))?;
             // A partition does not contain the partition table.
             if let Some(found) = found.filter(|_| !self.family.is_of_partition()) {
-                return Err(self.refusal(format!("stands on '{shown}', which carries {found}"), "name another device"));
+                return Err(
+                    self.refusal(format!("is backed by '{shown}', which contains {found}"), "give another device")
+                );
             }
             if let Some((found, hint)) = place::objection(&file, is_made_by_rigel(&file)?)? {
-                return Err(self.refusal(format!("stands on '{shown}', which {found}"), hint));
+                return Err(self.refusal(format!("is backed by '{shown}', which {found}"), hint));
             }
         }
         Ok(())
@@ -247,8 +249,11 @@ impl CheckedTarget<'_> {
         };
         let size = self.opened.bytes().unwrap_or_default();
         self.refusal(
-            format!("is a {what} of {} that Rigel did not make, and writing destroys what it holds", Bytes(size)),
-            format!("if nothing in it is wanted, say so by naming it again: --destroy {}", quoted(self.opened.path())),
+            format!("is a {what} of {} that Rigel did not make, and writing destroys its content", Bytes(size)),
+            format!(
+                "if its content is not needed, confirm by repeating its path: --destroy {}",
+                quoted(self.opened.path())
+            ),
         )
     }
 }
@@ -257,7 +262,7 @@ impl CheckedTarget<'_> {
 fn swaps(text: &[u8]) -> Result<Vec<PathBuf>, &'static str> {
     let mut lines = text.split(|byte| *byte == b'\n');
     if !lines.next().is_some_and(|heading| heading.starts_with(b"Filename")) {
-        return Err("what is in use as swap cannot be seen: /proc/swaps cannot be read");
+        return Err("swap devices cannot be listed: /proc/swaps cannot be read");
     }
     let first =
         |line: &[u8]| line.split(u8::is_ascii_whitespace).next().filter(|field| !field.is_empty()).map(unescape);

@@ -18,15 +18,15 @@ pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(St
     for place in places(file)? {
         if let Some(system) = SYSTEM.iter().find(|system| place.starts_with(system)) {
             return Ok(Some((
-                format!("lies in {system}, which belongs to the system"),
-                "name a file or a directory on the storage to be measured",
+                format!("is in {system}, which belongs to the system"),
+                "give a file or a directory on the storage to be measured",
             )));
         }
         for directory in place.ancestors().skip(1) {
             if let Some(database) = database_in(directory) {
                 return Ok(Some((
-                    format!("lies in {}, which is {database}", directory.display()),
-                    "name a file or a directory outside the database's own",
+                    format!("is in {}, which is {database}", directory.display()),
+                    "give a file or a directory outside the database's own",
                 )));
             }
         }
@@ -34,8 +34,8 @@ pub(super) fn objection(file: &Opened, made_by_rigel: bool) -> Result<Option<(St
     let names = file.metadata()?.nlink();
     if names > 1 && !made_by_rigel {
         return Ok(Some((
-            format!("has {names} names (hard links), and may be a database's or the system's by another one"),
-            "name a file that has one name; `find -samefile FILE` finds the others of this one",
+            format!("has {names} names (hard links), and another one may belong to a database or the system"),
+            "give a file that has one name; `find -samefile FILE` lists the others of this one",
         )));
     }
     Ok(None)

@@ -8,15 +8,15 @@ use std::path::Path;
 pub(super) fn blind(path: &Path, why: &str) -> Error {
     Error::usage(
         format!("refused to write to '{}': {why}", path.display()),
-        "Rigel writes only where it can see that nobody is harmed: have /proc and /sys mounted, run as root for devices, \
-         or measure without writes",
+        "Rigel writes only where it can verify that the target is not in use: mount /proc and /sys, run as root \
+         for devices, or measure without writes",
     )
 }
 
 pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::failed(
-        format!("refused to write to '{}': what it holds cannot be read: {error}", path.display()),
-        "Rigel writes only where it has seen that nothing is lost; name another target",
+        format!("refused to write to '{}': its content cannot be read: {error}", path.display()),
+        "Rigel writes only where it can verify that no data is lost; give another target",
     )
 }
 
@@ -24,8 +24,8 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
 pub(super) fn checked_mounts() -> Result<Vec<Mount>, String> {
     match mounts() {
         Ok(mounts) if !mounts.is_empty() => Ok(mounts),
-        Ok(_) => Err("what is mounted cannot be seen: /proc/self/mountinfo is empty".into()),
-        Err(error) => Err(format!("what is mounted cannot be seen: /proc/self/mountinfo: {error}")),
+        Ok(_) => Err("mounts cannot be listed: /proc/self/mountinfo is empty".into()),
+        Err(error) => Err(format!("mounts cannot be listed: /proc/self/mountinfo: {error}")),
     }
 }
 

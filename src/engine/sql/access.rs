@@ -11,13 +11,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// The hint where a server wants a password.
-pub(super) const PASSWORD_HINT: &str = "put it in PGPASSWORD or MYSQL_PWD, in ~/.pgpass, in a file named by --password-file, or run in a terminal to be asked";
+pub(super) const PASSWORD_HINT: &str =
+    "set PGPASSWORD or MYSQL_PWD, use ~/.pgpass or --password-file, or run in a terminal to be asked";
 
 /// Problem and hint if a password would be sent to a server without TLS.
 pub(super) fn no_tls() -> (String, String) {
     (
-        "offers no TLS, and the password would be sent for all on the way to read".into(),
-        "switch on TLS on the server; or add sslmode=disable to the URL if nobody else is on that network".into(),
+        "offers no TLS, and the password would be readable on the network".into(),
+        "enable TLS on the server; or add sslmode=disable to the URL if the network is private".into(),
     )
 }
 
@@ -81,8 +82,8 @@ pub struct Address {
 /// Keys allowed in the query of a URL.
 const KEYS: [&str; 9] = ["host", "port", "user", "dbname", "socket", "sslmode", "ssl-mode", "sslrootcert", "ssl-ca"];
 
-const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and the password in PGPASSWORD or \
-     MYSQL_PWD, a file by --password-file, or typed when asked";
+const USAGE: &str = "write postgres://user@host:port/database or mysql://user@host:port/database, and give the \
+                     password in PGPASSWORD or MYSQL_PWD, in the file of --password-file, or at the prompt";
 
 impl Address {
     /// True if `text` looks like the URL of a database.
@@ -98,7 +99,7 @@ impl Address {
     pub fn parse(url: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let known = dbms_of(url);
         let (dbms, rest) =
-            known.ok_or_else(|| Error::usage(format!("'{}' is no database's URL", shown(url)), USAGE))?;
+            known.ok_or_else(|| Error::usage(format!("'{}' is not the URL of a database", shown(url)), USAGE))?;
         // Errors do not repeat the text: a misplaced part may belong to a password.
         let host =
             if may_hold_password(url) { "" } else { rest.split([':', '/', '?', '#']).next().unwrap_or_default() };
@@ -108,17 +109,17 @@ impl Address {
         let (name, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let decoded = |text: &str| decode(text).ok_or_else(|| wrong("has a bad %"));
+        let decoded = |text: &str| decode(text).ok_or_else(|| wrong("has an invalid % escape"));
         let user = decoded(name)?;
         let names_password = |part: &str| part.to_ascii_lowercase().starts_with("password=");
         if user.contains(':') || query.split('&').any(names_password) {
             return Err(Error::usage(
-                format!("the URL '{}' holds a password, which every user of this machine can read", shown(url)),
-                "take it out, and put it in PGPASSWORD or MYSQL_PWD, or in a file named by --password-file",
+                format!("the URL '{}' contains a password, which every user of this machine can read", shown(url)),
+                "remove it, and use PGPASSWORD, MYSQL_PWD or --password-file",
             ));
         }
         if name.contains(['/', '?', '#']) {
-            return Err(wrong("has an @ after its host; as a part of a name it is written %40"));
+            return Err(wrong("has an @ after its host; within a name, write %40"));
         }
         let (host, port) = match place.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port)),
@@ -126,7 +127,7 @@ impl Address {
         };
         let host = decoded(host.trim_start_matches('[').trim_end_matches(']'))?;
         if host.contains('@') || (host.contains(':') && !host.starts_with('/') && !is_ipv6(&host)) {
-            return Err(wrong("names no host"));
+            return Err(wrong("has no host"));
         }
         let parse_port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
         let port = port.map_or(Some(default_port(dbms)), parse_port);
@@ -134,7 +135,7 @@ impl Address {
             dbms,
             user,
             host,
-            port: port.ok_or_else(|| wrong("has no port from 1 to 65535 after its host"))?,
+            port: port.ok_or_else(|| wrong("has no valid port (1 to 65535) after its host"))?,
             database: decoded(database)?,
             tls: Tls::Prefer,
             authorities: None,
@@ -150,7 +151,7 @@ impl Address {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let value = decoded(value)?;
             if !KEYS.contains(&key) {
-                return Err(wrong(&format!("has an unknown word after its ?; known are {}", KEYS.join(", "))));
+                return Err(wrong(&format!("has an unknown parameter after the ?; known are {}", KEYS.join(", "))));
             }
             address.set(key, &value)?;
         }
@@ -173,7 +174,7 @@ impl Address {
             "host" | "socket" => self.host = value.into(),
             "port" => {
                 let number = value.parse().ok().filter(|port| *port > 0);
-                self.port = number.ok_or_else(|| Error::usage("port= in a URL is no port", "give 1 to 65535"))?;
+                self.port = number.ok_or_else(|| Error::usage("port= in a URL is not a port", "give 1 to 65535"))?;
             }
             "user" => self.user = value.into(),
             "dbname" => self.database = value.into(),
@@ -186,7 +187,7 @@ impl Address {
                     "verify-full" | "verify_identity" => Tls::VerifyFull,
                     _ => {
                         return Err(Error::usage(
-                            format!("'{value}' is no sslmode"),
+                            format!("'{value}' is not an sslmode"),
                             "give disable, prefer, require, verify-ca or verify-full",
                         ));
                     }
@@ -348,11 +349,11 @@ impl Access {
     ) -> Result<Self, Error> {
         let servers =
             urls.into_iter().map(|url| Address::parse(url, environment)).collect::<Result<Vec<_>, Error>>()?;
-        let first = servers.first().ok_or_else(|| Error::usage("no database is named", USAGE))?;
+        let first = servers.first().ok_or_else(|| Error::usage("no database is given", USAGE))?;
         if let Some(other) = servers.iter().find(|other| other.dbms != first.dbms) {
             return Err(Error::usage(
                 format!("'{first}' and '{other}' are different kinds of database"),
-                "measure them one after the other, and compare the runs",
+                "measure them separately, and compare the runs",
             ));
         }
         // A unique name, so that two runs on one server can be distinguished. Processes in different containers may
@@ -382,10 +383,10 @@ impl Access {
             Finding::warning(
                 FindingName::PasswordWithoutTls,
                 format!(
-                    "a password is sent to {} without TLS: whoever is on the way can read or guess it",
+                    "a password is sent to {} without TLS: anyone on the network path can read or guess it",
                     address.host
                 ),
-                "take sslmode=require, or verify-full, which proves who answers, instead of sslmode=disable",
+                "use sslmode=require, or verify-full, which also verifies the server, instead of sslmode=disable",
             )
         })
     }
@@ -398,7 +399,7 @@ pub fn from_pgpass(path: &Path, address: &Address) -> (Option<Secret>, Option<St
     use std::os::unix::fs::PermissionsExt;
     let Ok(metadata) = std::fs::metadata(path) else { return (None, None) };
     if metadata.permissions().mode() & 0o077 != 0 {
-        let why = format!("'{}' is not used: others may read it. Set its mode to 0600", path.display());
+        let why = format!("'{}' is not used, because others may read it: set its mode to 0600", path.display());
         return (None, Some(why));
     }
     let Ok(text) = files::read_text(path, files::HAND_WRITTEN_MAX) else { return (None, None) };

@@ -122,7 +122,7 @@ impl<'a> Loading<'a> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::failed(
                 format!("the load was stopped after {} of {} rows", self.done.load(Ordering::Relaxed), self.rows),
-                "the same command goes on where it ended; rigel sql drop removes what is there",
+                "the same command resumes it; rigel sql drop removes the tables",
             ));
         }
         Ok(())
@@ -161,8 +161,8 @@ pub(super) fn refuse_others(address: &Address, found: Tables, wanted: Tables) ->
         return Ok(());
     }
     Err(Error::usage(
-        format!("'{address}' has {}, and {} are to be loaded", in_words(found), in_words(wanted)),
-        format!("use what is there, or remove it first: rigel sql drop {address}"),
+        format!("'{address}' has {}, but {} are to be loaded", in_words(found), in_words(wanted)),
+        format!("use the existing tables, or remove them first: rigel sql drop {address}"),
     ))
 }
 
@@ -180,8 +180,8 @@ pub(super) fn refuse_ordered(
     }
     if correlation.abs() > CORRELATION_MAX {
         return Err(Error::failed(
-            format!("'{address}' has keys in order in {name}: correlation {correlation:.3}"),
-            format!("remove it and load again: rigel sql drop {address}"),
+            format!("'{address}' has ordered keys in {name}: correlation {correlation:.3}"),
+            format!("remove the tables and load again: rigel sql drop {address}"),
         ));
     }
     Ok(if correlation.abs() > worst.abs() { correlation } else { worst })

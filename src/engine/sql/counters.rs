@@ -17,8 +17,8 @@ pub(super) fn cache_warning(facts: &ServerFacts, name: &str) -> Option<Finding> 
     (tables.0 < cache.0 * 2).then(|| {
         Finding::warning(
             FindingName::BufferCache,
-            format!("the tables are {tables} and the {name} is {cache}: most reads are answered from it"),
-            "load larger tables (--scale), or measure logical reads on purpose",
+            format!("the tables have {tables} and the {name} {cache}: it serves most of the reads"),
+            "load larger tables (--scale), unless you want to measure logical reads",
         )
     })
 }

@@ -43,10 +43,7 @@ pub fn find(access: &Access) -> Result<Option<Tables>, Error> {
 pub fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     match access.dbms() {
         Dbms::Postgres => postgres::files(access, tables),
-        Dbms::Mysql => Err(Error::usage(
-            "MySQL's blocks are in no files of a table alone that we know",
-            "name a PostgreSQL server",
-        )),
+        Dbms::Mysql => Err(Error::usage("the files of a MySQL table cannot be located", "give a PostgreSQL server")),
     }
 }
 

@@ -29,12 +29,12 @@ pub(super) fn refuse_other_tables(address: &Address, found: Option<Tables>, want
     match found {
         Some(found) if found == wanted => Ok(()),
         Some(found) => Err(Error::usage(
-            format!("'{address}' has {}, and {} are wanted", in_words(found), in_words(wanted)),
-            "give the size that is there, or make the tables anew: rigel sql drop, then rigel sql load",
+            format!("'{address}' has {}, but {} are expected", in_words(found), in_words(wanted)),
+            "give the existing size, or create the tables again: rigel sql drop, then rigel sql load",
         )),
         None => Err(Error::usage(
-            format!("'{address}' has no tables of ours, or not all of them"),
-            format!("make them: rigel sql load {address}"),
+            format!("'{address}' has no tables of rigel sql load, or not all of them"),
+            format!("create them: rigel sql load {address}"),
         )),
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn config(address: &Address) -> Result<ClientConfig, Error> {
         let full = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let inner = full.map_err(|error| {
             Error::failed(
-                format!("the certificates of the authorities are of no use: {error}"),
-                "see that the file named by sslrootcert holds them in PEM",
+                format!("the certificates of the authorities cannot be used: {error}"),
+                "check that the file of sslrootcert contains certificates in PEM format",
             )
         })?;
         Some(Trusted { inner, known, any_name: address.tls != Tls::VerifyFull })
@@ -46,13 +46,13 @@ fn certificates(address: &Address) -> Result<Vec<CertificateDer<'static>>, Error
     let unusable = |why: String| unusable(path, &why);
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
     let known: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|error| unusable(error.to_string()))?;
-    if known.is_empty() { Err(unusable("it holds no certificate".into())) } else { Ok(known) }
+    if known.is_empty() { Err(unusable("it contains no certificate".into())) } else { Ok(known) }
 }
 
 fn unusable(path: &Path, why: &str) -> Error {
     Error::usage(
         format!("sslrootcert '{}' cannot be used: {why}", path.display()),
-        "name a file of certificates in PEM",
+        "give a file of certificates in PEM format",
     )
 }
 
@@ -62,8 +62,8 @@ fn roots(address: &Address, known: &[CertificateDer<'static>]) -> Result<RootCer
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return if roots.is_empty() {
             Err(Error::failed(
-                "this system has no list of certificate authorities",
-                "install ca-certificates, or name a file of them by sslrootcert",
+                "this system has no certificates of authorities",
+                "install ca-certificates, or give a file of certificates with sslrootcert",
             ))
         } else {
             Ok(roots)

@@ -134,9 +134,9 @@ impl<'de> Deserialize<'de> for Invocation {
         let (key, asked) = Request::KEYS
             .into_iter()
             .find_map(|key| map.remove_entry(key))
-            .ok_or_else(|| D::Error::custom("its verb is not known to this version"))?;
+            .ok_or_else(|| D::Error::custom("this version does not know its verb"))?;
         let request = serde_json::from_value(Value::Object(Map::from_iter([(key.clone(), asked)])))
-            .map_err(|error| D::Error::custom(format!("the request of '{key}' is not readable: {error}")))?;
+            .map_err(|error| D::Error::custom(format!("the request of '{key}' cannot be read: {error}")))?;
         let rest = Value::Object(map);
         let options = RunOptions::deserialize(&rest).map_err(D::Error::custom)?;
         Ok(Self { request, options, files: OrionFiles::deserialize(&rest).ok() })
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invocation_is_kept_whole() {
+    fn an_invocation_survives_serialization() {
         let options = RunOptions { seed: 7, workers: 2, directory: "/there".into(), ..RunOptions::default() };
         let files = Some(OrionFiles { stamp: "20260102_0304".into(), prefix: "run/orion_20260102_0304".into() });
         let request = Request::Orion(OrionRequest::new(RunLevel::Oltp));
@@ -174,6 +174,6 @@ mod tests {
         let missing = read(json!({ "soak": { "every": 1 }, "seed": 1 })).unwrap_err();
         assert!(missing.contains("'soak'") && missing.contains("missing field"), "{missing}");
         let other = read(json!({ "divine": {}, "seed": 1 })).unwrap_err();
-        assert!(other.contains("not known"), "{other}");
+        assert!(other.contains("does not know its verb"), "{other}");
     }
 }

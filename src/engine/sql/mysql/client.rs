@@ -131,23 +131,23 @@ fn not_connected(access: &Access, address: &Address, error: &mysql::Error) -> Er
     let said = in_words(error);
     let (what, hint) = match code(error) {
         Some(1045 | 1698) if access.password.is_some() => {
-            ("does not accept the password".to_string(), "see that user and password are right".to_string())
+            ("does not accept the password".to_string(), "check user and password".to_string())
         }
-        Some(1045 | 1698) => (format!("does not let us in: {said}"), access::PASSWORD_HINT.into()),
+        Some(1045 | 1698) => (format!("refuses the connection: {said}"), access::PASSWORD_HINT.into()),
         Some(1044) => (
-            format!("does not let us into the database: {said}"),
-            "give this user rights on it, or name another user or database".into(),
+            format!("refuses access to the database: {said}"),
+            "grant this user access to it, or use another user or database".into(),
         ),
         Some(NO_SUCH_DATABASE) => {
-            ("has no such database".into(), "name one that is there, or make it by rigel sql load".into())
+            ("has no such database".into(), "give an existing one, or create it with rigel sql load".into())
         }
         Some(1040 | 1203 | 1226) => {
-            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
         }
         None if access.password.is_some() && is_without_tls(error) => access::no_tls(),
         _ => (
             format!("cannot be reached: {said}"),
-            "see that the server runs there, and that host, port, socket and sslmode are right".into(),
+            "check that the server is running, and check host, port, socket and sslmode".into(),
         ),
     };
     Error::failed(format!("'{address}' {what}"), hint)
@@ -178,15 +178,13 @@ pub(super) fn in_words(error: &mysql::Error) -> String {
 pub(super) fn failed(address: &Address, what: &str, error: &mysql::Error) -> Error {
     let hint = match code(error) {
         Some(1044 | 1142 | 1227 | 1370) => {
-            "give this user ALL on the database of the URL, or name another user or database"
+            "grant this user ALL on the database of the URL, or use another user or database"
         }
         // The table, or a file of the server, is full.
-        Some(3 | 1021 | 1026 | 1114) => {
-            "free some space on the server; the same command then goes on where this one ended"
-        }
+        Some(3 | 1021 | 1026 | 1114) => "free some space on the server; the same command then resumes",
         Some(1969 | 3024) => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
-        Some(1290) => "the server is read-only: name one that may be written",
-        None => "see the server's log: it ended the connection",
+        Some(1290) => "the server is read-only: give one that accepts writes",
+        None => "the server closed the connection: see its log",
         Some(_) => "see the server's log",
     };
     Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)
@@ -223,12 +221,12 @@ impl MysqlVersion {
 /// Product and version of the server.
 pub(super) fn version(connection: &mut Conn, address: &Address) -> Result<MysqlVersion, Error> {
     let text: Option<String> =
-        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "tell its version", &error))?;
+        connection.query_first("SELECT VERSION()").map_err(|error| failed(address, "report its version", &error))?;
     let version = MysqlVersion::parse(&text.unwrap_or_default());
     if version.is_old() {
         return Err(Error::usage(
             format!("'{address}' is {}", version.name),
-            "its statistics lack what is asked of them: measure MariaDB 10.2, MySQL 5.7 or newer",
+            "its statistics are not sufficient: use MariaDB 10.2, MySQL 5.7 or newer",
         ));
     }
     Ok(version)

@@ -48,11 +48,8 @@ impl Mysql {
     ) -> Result<(Self, ServerFacts, Vec<Finding>), Error> {
         if work.way == ReadWay::File {
             return Err(Error::usage(
-                format!(
-                    "'{}' cannot read a block as a piece of a file: MySQL has no statement for it",
-                    access.servers[0]
-                ),
-                "read through the buffer pool, or measure PostgreSQL",
+                format!("'{}' cannot read a block from a file: MySQL has no statement for it", access.servers[0]),
+                "read through the buffer pool, or use PostgreSQL",
             ));
         }
         let mut monitors = Vec::new();
@@ -70,8 +67,11 @@ impl Mysql {
             monitors.push(MysqlMonitor::new(connection, address)?);
         }
         facts.local = monitors.iter().all(|monitor| monitor.process().is_some());
-        let about =
-            format!("mysql: {}, {} rows a statement by index range, prepared", facts.version, work.blocks(Kind::Read));
+        let about = format!(
+            "mysql: {}, {} rows per statement by index range, prepared",
+            facts.version,
+            work.blocks(Kind::Read)
+        );
         let (clock, opened) = (Clock::real(), AtomicUsize::new(0));
         Ok((Self { access, work, clock, opened, monitors, about, timeout }, facts, findings))
     }
@@ -113,7 +113,7 @@ impl Engine for Mysql {
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
         if let Some(timeout) = &self.timeout {
-            client.query_drop(timeout).map_err(|error| failed(address, "take its settings", &error))?;
+            client.query_drop(timeout).map_err(|error| failed(address, "apply its settings", &error))?;
         }
         self.monitors[turn].watch(client.connection_id());
         let mut connection = MysqlSession::new(client, self, number);
@@ -298,7 +298,7 @@ fn describe(
 ) -> Result<ServerFacts, Error> {
     let text = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", TOLD.join("', '"));
     let rows: Vec<(String, String)> =
-        connection.query(text).map_err(|error| failed(address, "tell its settings", &error))?;
+        connection.query(text).map_err(|error| failed(address, "report its settings", &error))?;
     let mut settings: BTreeMap<String, String> = rows.into_iter().collect();
     // The name that other databases use.
     if let Some(directory) = settings.remove("datadir") {
@@ -343,7 +343,7 @@ fn refuse_other_plan(address: &Address, plan: &[String]) -> Result<(), Error> {
     }
     Err(Error::failed(
         format!("'{address}' does not read by index, one page after the other: {}", plan.join(" | ")),
-        "see that the index of the tables is there: load them anew",
+        "check that the tables have their index, or load them again",
     ))
 }
 
@@ -368,22 +368,25 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if matters && setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its writes are not as safe as others' are", setting(name)),
-                format!("set {name} = {wanted} before comparing updates with another server's"),
+                format!(
+                    "{name} is {} on the server: its writes are less safe than those of other servers",
+                    setting(name)
+                ),
+                format!("set {name} = {wanted} before comparing updates with those of another server"),
             ));
         }
     }
     if !facts.plan.is_empty() && !facts.plan.iter().any(|line| line.contains("Using index condition")) {
         findings.push(Finding::warning(
             FindingName::IndexCondition,
-            format!("the server does not judge the key on the index alone: {}", facts.plan.join(" | ")),
-            "count one more page for every read: the row after its last one is read too",
+            format!("the server does not evaluate the key on the index alone: {}", facts.plan.join(" | ")),
+            "expect one more page per read: the row after the last one is read too",
         ));
     }
     if setting("innodb_random_read_ahead") == "ON" {
         findings.push(Finding::warning(
             FindingName::RandomReadAhead,
-            "innodb_random_read_ahead is ON on the server: it reads pages that nobody asked for",
+            "innodb_random_read_ahead is ON on the server: it reads pages that were not requested",
             "set innodb_random_read_ahead = OFF",
         ));
     }
@@ -418,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_told_apart() {
+    fn versions_are_distinguished() {
         let maria = MysqlVersion::parse("10.11.19-MariaDB-0+deb12u1");
         assert_eq!((maria.is_mariadb, maria.numbers, maria.name.as_str()), (true, (10, 11), "MariaDB 10.11.19"));
         assert_eq!(MysqlVersion::parse("5.5.5-10.6.2-MariaDB-log").numbers, (10, 6));
@@ -429,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_its_own_word_for_a_limit_of_time() {
+    fn each_server_has_its_own_statement_timeout_setting() {
         let time = Nanos(1_500_000_000);
         let maria = timeout_statement(&MysqlVersion::parse("10.11.19-MariaDB"), time);
         assert_eq!(maria, "SET SESSION max_statement_time = 1.5");
@@ -454,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_statement_is_told_from_a_lost_session() {
+    fn a_failed_statement_is_distinguished_from_a_lost_session() {
         let said = |code, state: &str| {
             mysql::Error::MySqlError(mysql::MySqlError { state: state.into(), message: "no".into(), code })
         };
@@ -474,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_doubtful_is_named() {
+    fn doubtful_settings_raise_warnings() {
         let good = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON"), ("sync_binlog", "0")];
         assert_eq!(warnings(&facts(&good)), []);
         let bad = [
@@ -493,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_reads_are_told_by_either_setting() {
+    fn direct_reads_are_detected_by_either_setting() {
         for (settings, direct) in [
             (&[("innodb_flush_method", "O_DIRECT_NO_FSYNC")][..], true),
             (&[("innodb_flush_method", "fsync")], false),

@@ -63,7 +63,7 @@ fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, 
             "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
             (MANIFEST,),
         )
-        .map_err(|error| failed(address, "tell which tables it has", &error))?;
+        .map_err(|error| failed(address, "list its tables", &error))?;
     match comment {
         None => return Ok(None),
         Some(comment) if comment != MAKER => return Err(not_ours(address, MANIFEST)),
@@ -71,14 +71,14 @@ fn manifest(connection: &mut Conn, address: &Address) -> Result<Option<(Tables, 
     }
     let text = format!("SELECT `schemas`, scale, scan_blocks, block, loaded FROM {MANIFEST} WHERE maker = '{MAKER}'");
     let row: Option<(u32, u64, u64, u32, bool)> =
-        connection.query_first(text).map_err(|error| failed(address, "tell which tables it has", &error))?;
+        connection.query_first(text).map_err(|error| failed(address, "list its tables", &error))?;
     Ok(row.map(|(schemas, scale, scan_blocks, block, loaded)| (Tables { schemas, scale, scan_blocks, block }, loaded)))
 }
 
 fn not_ours(address: &Address, table: &str) -> Error {
     Error::usage(
         format!("'{address}' has a table named {table} that was not made by rigel sql load; it is left alone"),
-        "name another database in the URL, or rename that table",
+        "give another database in the URL, or rename that table",
     )
 }
 
@@ -117,7 +117,7 @@ pub(in crate::engine::sql) fn load(
     let (blocks, correlation) = verify(&mut connection, address, tables)?;
     connection
         .query_drop(format!("UPDATE {MANIFEST} SET loaded = TRUE"))
-        .map_err(|error| failed(address, "note that all is loaded", &error))?;
+        .map_err(|error| failed(address, "record that the load is complete", &error))?;
     Ok(LoadResult { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
 }
 
@@ -129,19 +129,19 @@ fn make_database(access: &Access, address: &Address) -> Result<(), Error> {
     let name = address.database.replace('`', "``");
     connect_outside(access, address)?
         .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
-        .map_err(|error| failed(address, "make the database", &error))
+        .map_err(|error| failed(address, "create the database", &error))
 }
 
 /// Page size of the server in bytes.
 fn page(connection: &mut Conn, address: &Address) -> Result<u32, Error> {
     let page: Option<u32> = connection
         .query_first("SELECT @@innodb_page_size")
-        .map_err(|error| failed(address, "tell its page size", &error))?;
+        .map_err(|error| failed(address, "report its page size", &error))?;
     let page = page.unwrap_or(0);
     if !(4096..=PAGE_MAX).contains(&page) {
         return Err(Error::usage(
-            format!("'{address}' has pages of {page} bytes: a row cannot fill one"),
-            "measure a server with innodb_page_size of 4 KiB to 32 KiB",
+            format!("'{address}' has pages of {page} bytes, which one row cannot fill"),
+            "use a server with innodb_page_size of 4 KiB to 32 KiB",
         ));
     }
     Ok(page)
@@ -160,8 +160,8 @@ fn make(
         None => String::new(),
         Some(name) if version(connection, address)?.is_mariadb => {
             return Err(Error::usage(
-                format!("the tablespace '{name}' is asked for, and '{address}' is MariaDB, which has none"),
-                "leave --tablespace away",
+                format!("tablespace '{name}' is requested, but '{address}' is MariaDB, which does not support it"),
+                "leave out --tablespace",
             ));
         }
         Some(name) => format!(" TABLESPACE `{}`", name.replace('`', "``")),
@@ -171,7 +171,8 @@ fn make(
         return Err(not_ours(address, &table));
     }
     let Tables { schemas, scale, scan_blocks, block } = tables;
-    let mut step = |text: &str| connection.query_drop(text).map_err(|error| failed(address, "make the tables", &error));
+    let mut step =
+        |text: &str| connection.query_drop(text).map_err(|error| failed(address, "create the tables", &error));
     if !is_known {
         step(&format!(
             "CREATE TABLE IF NOT EXISTS {MANIFEST} (maker VARCHAR(64) PRIMARY KEY, `schemas` BIGINT UNSIGNED, \
@@ -201,7 +202,7 @@ fn make(
 fn first_of_ours(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Option<String>, Error> {
     let there: Vec<String> = connection
         .query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
-        .map_err(|error| failed(address, "tell which tables it has", &error))?;
+        .map_err(|error| failed(address, "list its tables", &error))?;
     let mut names = names(tables).into_iter().filter(|name| name != MANIFEST);
     Ok(names.find(|name| there.iter().any(|table| table.eq_ignore_ascii_case(name))))
 }
@@ -216,7 +217,7 @@ fn names(tables: Tables) -> Vec<String> {
 fn missing_chunks(connection: &mut Conn, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
     let rows: Vec<(String, u64)> = connection
         .query(format!("SELECT name, first FROM {CHUNKS}"))
-        .map_err(|error| failed(address, "tell what is loaded", &error))?;
+        .map_err(|error| failed(address, "list the loaded rows", &error))?;
     let there: BTreeSet<(String, u64)> = rows.into_iter().collect();
     Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
 }
@@ -226,7 +227,7 @@ fn connect_to_load(access: &Access, address: &Address) -> Result<(Conn, usize), 
     let mut connection = connect(access, address)?;
     let packet: Option<usize> = connection
         .query_first("SELECT @@max_allowed_packet")
-        .map_err(|error| failed(address, "tell its greatest packet", &error))?;
+        .map_err(|error| failed(address, "report its maximum packet size", &error))?;
     // Except for the largest pages, a pair of rows is smaller than the minimum of max_allowed_packet.
     Ok((connection, STATEMENT_BYTES.min(packet.unwrap_or(STATEMENT_BYTES) / 2)))
 }
@@ -315,8 +316,8 @@ fn verify(connection: &mut Conn, address: &Address, tables: Tables) -> Result<(u
         let found = found.unwrap_or(0);
         if found != rows || pages < rows || pages > most {
             return Err(Error::failed(
-                format!("'{address}' has {pages} pages and {found} rows in {name}: {rows} of each were loaded"),
-                format!("remove it and load again: rigel sql drop {address}"),
+                format!("'{address}' has {pages} pages and {found} rows in {name}, but {rows} of each were loaded"),
+                format!("remove the tables and load again: rigel sql drop {address}"),
             ));
         }
         blocks += pages;

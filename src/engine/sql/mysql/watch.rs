@@ -45,7 +45,7 @@ impl MysqlMonitor {
                  WHERE NAME = 'events_waits_current' AND ENABLED = 'YES'",
             ) && client.query_drop(WAITS).is_ok();
         let times_reads = on && client.query_drop(READ_TIME).is_ok();
-        client.query_drop(COUNTERS).map_err(|error| failed(address, "tell its statistics", &error))?;
+        client.query_drop(COUNTERS).map_err(|error| failed(address, "report its statistics", &error))?;
         let process = process(&mut client, address);
         let probe = MysqlProbe { client, sees_waits, times_reads, seen: BTreeMap::new(), looks: 0 };
         Ok(Self { probe: Mutex::new(probe), sessions: Mutex::new(BTreeSet::new()), process })
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_told_from_work() {
+    fn a_wait_is_distinguished_from_work() {
         assert_eq!(waiting("wait/io/file/innodb/innodb_data_file"), Some("io/file/innodb/innodb_data_file"));
         assert_eq!(waiting("wait/io/table/sql/handler"), None);
         assert_eq!(waiting("idle"), None);

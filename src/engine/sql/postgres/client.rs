@@ -63,25 +63,23 @@ fn not_connected(address: &Address, with_password: bool, error: &postgres::Error
     let (what, hint) = match code {
         Some("28P01") if with_password => (
             format!("does not accept the password of {}", address.user),
-            "see that the user is right, and the password: in the file named by --password-file, in PGPASSWORD, or \
-                 in ~/.pgpass"
+            "check the user, and the password: in the file of --password-file, in PGPASSWORD, or in ~/.pgpass"
                 .to_string(),
         ),
-        Some("28P01") => (format!("does not let us in: {said}"), access::PASSWORD_HINT.into()),
+        Some("28P01") => (format!("refuses the connection: {said}"), access::PASSWORD_HINT.into()),
         // A password does not help: the user does not exist, or pg_hba.conf has no line for us or one that rejects us.
-        Some("28000") => (
-            format!("does not let us in: {said}"),
-            "see that user and sslmode are right, and what pg_hba.conf on the server says of them".into(),
-        ),
+        Some("28000") => {
+            (format!("refuses the connection: {said}"), "check user and sslmode, and pg_hba.conf on the server".into())
+        }
         None if with_password && said.contains("does not support TLS") => access::no_tls(),
-        None if said.contains("password missing") => ("wants a password".into(), access::PASSWORD_HINT.into()),
-        Some("3D000") => ("has no such database".into(), "name one that is there, or create it".into()),
+        None if said.contains("password missing") => ("requires a password".into(), access::PASSWORD_HINT.into()),
+        Some("3D000") => ("has no such database".into(), "give an existing one, or create it".into()),
         Some("53300") => {
-            ("has no connections left".into(), "ask for fewer sessions, or raise max_connections on the server".into())
+            ("has no connections left".into(), "request fewer sessions, or raise max_connections on the server".into())
         }
         _ => (
             format!("cannot be reached: {said}"),
-            "see that the server runs there, and that host, port and sslmode are right".into(),
+            "check that the server is running, and check host, port and sslmode".into(),
         ),
     };
     Error::failed(format!("'{address}' {what}"), hint)
@@ -106,10 +104,10 @@ pub(super) fn in_words(error: &postgres::Error) -> String {
 pub(super) fn failed(address: &Address, what: &str, error: &postgres::Error) -> Error {
     let code = error.code().map_or("", postgres::error::SqlState::code);
     let hint = match code {
-        "42501" => "give this user the right to create a schema in the database, or name another user",
-        "53100" => "free some space on the server; the same command then goes on where this one ended",
+        "42501" => "grant this user CREATE on the database, or use another user",
+        "53100" => "free some space on the server; the same command then resumes",
         "57014" => "raise statement_timeout for this user, or set it to 0",
-        _ if error.is_closed() => "see the server's log: it ended the connection",
+        _ if error.is_closed() => "the server closed the connection: see its log",
         _ => "see the server's log",
     };
     Error::failed(format!("'{address}' could not {what}: {}", in_words(error)), hint)

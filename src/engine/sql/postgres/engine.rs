@@ -56,7 +56,7 @@ impl Postgres {
             let mut client = connect(&access, address)?;
             let known = super::load::find(&mut client, address)?;
             crate::engine::sql::tables::refuse_other_tables(address, known, work.tables)?;
-            client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+            client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
             if number == 0 {
                 facts = describe(&mut client, address, &work)?;
                 findings = warnings(&facts);
@@ -70,7 +70,7 @@ impl Postgres {
             Vec::new()
         };
         let about = format!(
-            "postgres: {}, {} rows a statement by index scan, prepared",
+            "postgres: {}, {} rows per statement by index scan, prepared",
             facts.version,
             work.blocks(Kind::Read)
         );
@@ -109,10 +109,10 @@ impl Engine for Postgres {
         let turn = crate::engine::sql::tables::server_of(number, self.work.tables, self.access.servers.len());
         let address = &self.access.servers[turn];
         let mut client = connect(&self.access, address)?;
-        client.batch_execute(SETTINGS).map_err(|error| failed(address, "take its settings", &error))?;
+        client.batch_execute(SETTINGS).map_err(|error| failed(address, "apply its settings", &error))?;
         if let Some(timeout) = self.statement_timeout {
             let text = format!("SET statement_timeout = {}", timeout.0.div_ceil(1_000_000));
-            client.batch_execute(&text).map_err(|error| failed(address, "take its settings", &error))?;
+            client.batch_execute(&text).map_err(|error| failed(address, "apply its settings", &error))?;
         }
         // Requires a superuser or a grant; without it the server's read times stay unknown.
         let _ = client.batch_execute("SET track_io_timing = on");
@@ -270,7 +270,7 @@ fn update_statement(table: usize, redo: Redo) -> String {
 
 /// Facts about the server, including its plan for the read.
 fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<ServerFacts, Error> {
-    let asked = |error: &postgres::Error| failed(address, "tell its settings", error);
+    let asked = |error: &postgres::Error| failed(address, "report its settings", error);
     let number: i32 = client
         .query_one("SELECT current_setting('server_version_num')::int", &[])
         .map_err(|error| asked(&error))?
@@ -278,7 +278,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     if number < VERSION_MIN {
         return Err(Error::usage(
             format!("'{address}' is PostgreSQL {}", number / 10_000),
-            "its statistics lack what is asked of them: measure PostgreSQL 14 or newer",
+            "its statistics are not sufficient: use PostgreSQL 14 or newer",
         ));
     }
     let rows = client
@@ -305,7 +305,7 @@ fn describe(client: &mut Client, address: &Address, work: &SqlWork) -> Result<Se
     if !plan.iter().any(|line| line.contains("Index Scan using")) {
         return Err(Error::failed(
             format!("'{address}' does not read by index, one block after the other: {}", plan.join(" | ")),
-            "see that the index of the tables is there: load them anew",
+            "check that the tables have their index, or load them again",
         ));
     }
     Ok(ServerFacts {
@@ -327,8 +327,11 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
         if setting(name) != wanted {
             findings.push(Finding::warning(
                 FindingName::NotDurable,
-                format!("{name} is {} on the server: its commits are not durable as others' are", setting(name)),
-                format!("set {name} = {wanted} before comparing commits with another server's"),
+                format!(
+                    "{name} is {} on the server: its commits are less durable than those of other servers",
+                    setting(name)
+                ),
+                format!("set {name} = {wanted} before comparing commits with those of another server"),
             ));
         }
     }
@@ -338,7 +341,7 @@ fn warnings(facts: &ServerFacts) -> Vec<Finding> {
 /// The files of the tables for reads by key, in block order, after a checkpoint.
 pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<Vec<PathBuf>, Error> {
     let address = &access.servers[0];
-    let told = |error: &postgres::Error| failed(address, "tell its tables' files", error);
+    let told = |error: &postgres::Error| failed(address, "report the files of its tables", error);
     let mut client = connect(access, address)?;
     client.batch_execute("CHECKPOINT").map_err(|error| failed(address, "write its cache", &error))?;
     let mut files = Vec::new();
@@ -355,8 +358,8 @@ pub(in crate::engine::sql) fn files(access: &Access, tables: Tables) -> Result<V
     }
     match files.iter().find(|file: &&PathBuf| !file.is_file()) {
         Some(file) => Err(Error::failed(
-            format!("'{address}' has its table in '{}', and no such file can be seen here", file.display()),
-            "name a server on this machine whose files this user may read",
+            format!("'{address}' has its table in '{}', which is not visible here", file.display()),
+            "give a server on this machine whose files this user may read",
         )),
         None => Ok(files),
     }
@@ -374,7 +377,7 @@ fn table_files(monitor: &PostgresMonitor, address: &Address, tables: Tables) -> 
         .map(|table| {
             let name = format!("{SCHEMA}.{}", blocks_table(table));
             let row = probe.client.query_one("SELECT pg_relation_filepath($1::text::regclass)", &[&name]);
-            row.map(|row| row.get(0)).map_err(|error| failed(address, "tell its tables' files", &error))
+            row.map(|row| row.get(0)).map_err(|error| failed(address, "report the files of its tables", &error))
         })
         .collect()
 }

@@ -28,7 +28,7 @@ pub(in crate::engine::sql) fn find(client: &mut Client, address: &Address) -> Re
 
 /// Contents of the manifest: the tables, and whether they are completely loaded; `None` without a manifest.
 fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bool)>, Error> {
-    let asked = |error: &postgres::Error| failed(address, "tell which tables it has", error);
+    let asked = |error: &postgres::Error| failed(address, "list its tables", error);
     let row = client
         .query_one(
             "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), \
@@ -54,7 +54,7 @@ fn manifest(client: &mut Client, address: &Address) -> Result<Option<(Tables, bo
 fn not_ours(address: &Address) -> Error {
     Error::usage(
         format!("'{address}' has a schema named {SCHEMA} that was not made by rigel sql load; it is left alone"),
-        "name another database in the URL, or rename that schema",
+        "give another database in the URL, or rename that schema",
     )
 }
 
@@ -70,7 +70,7 @@ pub(in crate::engine::sql) fn load(
     refuse_second(&mut client, address)?;
     let block: i32 = client
         .query_one("SELECT current_setting('block_size')::int", &[])
-        .map_err(|error| failed(address, "tell its block size", &error))?
+        .map_err(|error| failed(address, "report its block size", &error))?
         .get(0);
     let tables = Tables { block: block.unsigned_abs(), ..request.tables };
     let known = manifest(&mut client, address)?;
@@ -93,7 +93,7 @@ pub(in crate::engine::sql) fn load(
     let (blocks, correlation) = verify(&mut client, address, tables)?;
     client
         .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = true"))
-        .map_err(|error| failed(address, "note that all is loaded", &error))?;
+        .map_err(|error| failed(address, "record that the load is complete", &error))?;
     // Requires a superuser or a grant; otherwise the server does it by itself soon.
     let _ = client.batch_execute("CHECKPOINT");
     Ok(LoadResult { rows_before: loading.rows_before, rows: loading.rows, blocks, correlation })
@@ -106,7 +106,10 @@ fn refuse_second(client: &mut Client, address: &Address) -> Result<(), Error> {
     if row.map_err(|error| failed(address, "lock its tables for loading", &error))?.get(0) {
         return Ok(());
     }
-    Err(Error::usage(format!("'{address}' is being loaded by another rigel"), "let it end, or stop it by Ctrl-C"))
+    Err(Error::usage(
+        format!("'{address}' is being loaded by another rigel process"),
+        "wait for it, or stop it with Ctrl-C",
+    ))
 }
 
 /// Creates the schema, its manifest and the empty tables in one transaction.
@@ -135,14 +138,14 @@ fn make(client: &mut Client, address: &Address, tables: Tables, tablespace: Opti
     text += "COMMIT";
     client.batch_execute(&text).map_err(|error| {
         let _ = client.batch_execute("ROLLBACK");
-        failed(address, "make the tables", &error)
+        failed(address, "create the tables", &error)
     })
 }
 
 fn missing_chunks(client: &mut Client, address: &Address, tables: Tables) -> Result<Vec<Chunk>, Error> {
     let rows = client
         .query(&format!("SELECT name, first FROM {SCHEMA}.chunks"), &[])
-        .map_err(|error| failed(address, "tell what is loaded", &error))?;
+        .map_err(|error| failed(address, "list the loaded rows", &error))?;
     let there: BTreeSet<(String, u64)> =
         rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX))).collect();
     Ok(chunks::missing(tables, CHUNK_ROWS, [blocks_table, scan_table], &there))
@@ -160,7 +163,7 @@ fn reclaim(client: &mut Client, address: &Address, tables: Tables) -> Result<(),
         ] {
             client
                 .batch_execute(&statement)
-                .map_err(|error| failed(address, "make room for the rows that are missing", &error))?;
+                .map_err(|error| failed(address, "free the space of unfinished rows", &error))?;
         }
     }
     Ok(())
@@ -261,10 +264,10 @@ fn verify(client: &mut Client, address: &Address, tables: Tables) -> Result<(u64
         if there != rows || pages < rows || pages > blocks_most(rows) || fullest > 1 {
             return Err(Error::failed(
                 format!(
-                    "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to {fullest} in a block: \
-                     {rows} rows were loaded, one to a block"
+                    "'{address}' has {there} rows in {pages} blocks in {SCHEMA}.{name}, up to {fullest} in a \
+                     block, but {rows} rows were loaded, one per block"
                 ),
-                format!("remove it and load again: rigel sql drop {address}"),
+                format!("remove the tables and load again: rigel sql drop {address}"),
             ));
         }
         worst = chunks::refuse_ordered(address, &name, rows, correlation, worst)?;
@@ -287,7 +290,7 @@ pub(in crate::engine::sql) fn remove(access: &Access) -> Result<Vec<String>, Err
         let Some((tables, _)) = manifest(&mut client, address)? else { continue };
         client
             .batch_execute(&format!("UPDATE {SCHEMA}.manifest SET loaded = false"))
-            .map_err(|error| failed(address, "note that tables are removed", &error))?;
+            .map_err(|error| failed(address, "record that the tables are removed", &error))?;
         let schemas = 0..tables.schemas as usize;
         let names = schemas.flat_map(|table| [blocks_table(table), scan_table(table)]);
         for name in names {

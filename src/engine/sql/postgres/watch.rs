@@ -31,7 +31,7 @@ pub(super) struct PostgresProbe {
 
 impl PostgresMonitor {
     pub(super) fn new(mut client: Client, address: &Address, application: &str) -> Result<Self, Error> {
-        let asked = |error: &postgres::Error| failed(address, "tell its statistics", error);
+        let asked = |error: &postgres::Error| failed(address, "report its statistics", error);
         let row = client
             .query_one("SELECT current_setting('server_version_num')::int, pg_backend_pid()", &[])
             .map_err(|error| asked(&error))?;

@@ -1,5 +1,5 @@
-// Where an axis begins, ends and has its ticks. Goes in: the data of a panel, as `figures.rs` writes it. Comes out:
-// series made ready for drawing, ranges, ticks and what is written at them. Touches no document.
+// Ranges and ticks of axes. Input: the data of a panel, as `figures.rs` writes it. Output: series ready for drawing,
+// ranges, ticks and their labels. Does not touch the document.
 
 // ---- axes ----
 
@@ -30,7 +30,7 @@ const TIME_STEPS = [
 ];
 const isTime = (unit) => unit === 'seconds' || unit === 'moment';
 
-/** The step of round figures that puts at most `most` of them between two ends. */
+/** The smallest round step with at most `most` multiples between two ends. */
 const roundStep = (span, most, unit) => {
   const least = span / Math.max(1, most);
   if (isTime(unit) && least > 0.5) return TIME_STEPS.find((step) => step >= least) || Math.ceil(least / DAY) * DAY;
@@ -44,7 +44,7 @@ const multiples = (low, high, step) => {
   return found;
 };
 
-/** Where an axis has its ticks: at most `most`. */
+/** Positions of at most `most` ticks of an axis. */
 const ticks = (axis, low, high, most) => {
   if (!(high > low)) return [low];
   if (axis.unit === 'nines') {
@@ -68,7 +68,7 @@ const ticks = (axis, low, high, most) => {
   return choices.find((choice) => choice.length <= most) || every([1], 3);
 };
 
-/** What is written at the ticks: one prefix for all of a linear axis, with the decimals that its step needs. */
+/** Labels of ticks: on a linear axis with one unit prefix for all, and the decimals that the step needs. */
 const written = (axis, values) => {
   if (axis.unit === 'nines' || values.length < 2) return values.map((value) => short(axis.unit, value));
   const step = values[1] - values[0];
@@ -88,7 +88,7 @@ const written = (axis, values) => {
   return values.map((value) => (value === 0 ? '0' : (value / factor).toFixed(decimals) + name));
 };
 
-/** Ends with room around what lies between them. */
+/** A range with a margin around its values. */
 const padded = (axis, low, high, share) => {
   if (axis.log) {
     const room = Math.max((high / low) ** share, 1.02);
@@ -102,7 +102,7 @@ const padded = (axis, low, high, share) => {
 
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 3], [4, 4], [1, 3]];
 
-/** What the data says of a panel, made ready: values that a logarithm cannot show are gaps, colours are given out. */
+/** Prepares the data of a panel: values without a logarithm become gaps on a logarithmic axis, series get colours. */
 const ready = (panel, xs) => {
   const lines = panel.series.filter((one) => one.shape === 'line').length;
   let next = 0;
@@ -113,7 +113,7 @@ const ready = (panel, xs) => {
     const kept = xs[one.x]
       .map((x, at) => at)
       .filter((at) => xs[one.x][at] !== null && !(panel.x.log && xs[one.x][at] <= 0));
-    // What is faint goes by the series that it belongs to.
+    // A faint series has the colour of the series that it belongs to.
     if (!one.faint) above++;
     const shown = (value) => (value == null || (axis.log && value <= 0) ? null : value);
     const colour = one.colour ?? (one.shape === 'dashed' && dashed++ === 0 ? null : next++);
@@ -145,7 +145,7 @@ const ready = (panel, xs) => {
   return ready;
 };
 
-/** Where each stacked series lies: above the shown ones before it. */
+/** Position of each stacked series: above the visible ones before it. */
 const stack = (panel) => {
   const top = new Map();
   for (const one of panel.series) {
@@ -168,7 +168,7 @@ const barEnds = (one, log) => {
   ]);
 };
 
-/** Least and greatest value on the horizontal axis of all panels. */
+/** Minimum and maximum on the horizontal axis of all panels. */
 const horizontal = (panels) => {
   let [low, high] = [Infinity, -Infinity];
   const take = (value) => {
@@ -193,7 +193,7 @@ const horizontal = (panels) => {
   return axis.log || low !== 0 ? [axis.log || low < 0 ? ends[0] : Math.max(0, ends[0]), ends[1]] : [0, ends[1]];
 };
 
-/** Least and greatest value of a vertical axis where the horizontal one shows `from` to `to`. */
+/** Minimum and maximum of a vertical axis while the horizontal axis shows `from` to `to`. */
 const vertical = (panel, scale, from, to) => {
   const axis = scale === 'right' ? panel.right : panel.y;
   let [low, high] = [Infinity, -Infinity];
@@ -211,7 +211,7 @@ const vertical = (panel, scale, from, to) => {
     });
   }
   if (!Number.isFinite(low)) [low, high] = axis.range || (axis.log ? [1, 10] : [0, 1]);
-  // A mark that is near is worth showing.
+  // Include marks that are near the values.
   const [near, far] = axis.log ? [low / 5, high * 5] : [low - (high - low), high + (high - low) * 0.6];
   if (scale === 'y')
     panel.marks
@@ -221,6 +221,6 @@ const vertical = (panel, scale, from, to) => {
   const ends = padded(axis, low, high, 0.06);
   if (axis.log) return ends;
   if (low >= 0 && (grounded || low < high * 0.6)) return [0, ends[1]];
-  // Noise of a few percent shall not look like much.
+  // Noise of a few percent must not fill the axis.
   return low > 0 ? [Math.min(ends[0], high * 0.75), ends[1]] : ends;
 };

@@ -1,10 +1,10 @@
-// What the other parts share: elements, colours, figures as people read them, tips and walking by keyboard.
-// The first part of the page's script: `render.rs` puts base, axes, drawing, lines, heat and page into one function.
-// Text that comes from data is set by `textContent`, never as HTML.
+// Shared by the other parts: elements, colours, formatted figures, tooltips and keyboard navigation.
+// The first part of the page's script: `render.rs` joins base, axes, drawing, lines, heat and page into one function.
+// Text from data is set with `textContent`, never as HTML.
 
 const root = document.documentElement;
 
-/** An element with a class, a text and children. */
+/** Creates an element with a class, a text and children. */
 const element = (name, className, text, ...children) => {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -13,7 +13,7 @@ const element = (name, className, text, ...children) => {
   return made;
 };
 
-// ---- colours: the style sheet has them ----
+// ---- colours, defined in the style sheet ----
 
 let look;
 const printing = () => root.classList.contains('printing');
@@ -26,7 +26,7 @@ const readLook = () => {
   look.font = getComputedStyle(document.body).fontFamily;
 };
 
-// ---- figures as people read them: as in unit.rs ----
+// ---- formatted figures, as in unit.rs ----
 
 const SCALES = {
   number: [
@@ -64,12 +64,12 @@ const clock = (seconds) => {
   return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 const duration = (seconds) => (Math.abs(seconds) < 120 ? `${significant(seconds, 4)} s` : clock(seconds));
-// Seconds are local time of the run already, so they are read as if they were UTC.
+// Seconds are already in the local time of the run, so they are formatted as if they were UTC.
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const date = (seconds) => new Date(seconds * 1000).toISOString();
 const moment = (seconds) => date(seconds).slice(0, 19).replace('T', ' ');
 
-/** In few characters: of the greatest prefix that leaves a digit before the point. */
+/** Short form, with the largest unit prefix that leaves a digit before the point. */
 const short = (unit, value) => {
   if (unit === 'nines') return quantile(value);
   if (unit === 'seconds') return duration(value);
@@ -78,7 +78,7 @@ const short = (unit, value) => {
   const [factor, name] = scales.findLast(([size]) => Math.abs(value) >= size * 0.9995) || scales[0];
   return significant(value / factor, 3) + name;
 };
-/** With its unit, and all digits that say something. */
+/** Long form, with the unit and all significant digits. */
 const long = (unit, value) => {
   if (unit === 'number' || SUFFIX[unit]) {
     const text = Math.abs(value) < 999.5 ? significant(value, 4) : Math.round(value).toLocaleString('en-US');
@@ -87,9 +87,9 @@ const long = (unit, value) => {
   return short(unit, value);
 };
 
-// ---- tips and the keyboard ----
+// ---- tooltips and the keyboard ----
 
-/** Puts a tip beside a place in `over`, within the plot's width. */
+/** Places a tooltip next to a position in `over`, within the plot's width. */
 const place = (tip, plot, over, left, top) => {
   const [outer, inner] = [plot.parentElement.getBoundingClientRect(), over.getBoundingClientRect()];
   const x = inner.left - outer.left + left;
@@ -100,7 +100,7 @@ const place = (tip, plot, over, left, top) => {
   tip.style.transform = `translate(${Math.round(at)}px, ${Math.round(y)}px)`;
 };
 
-/** Lets the keyboard walk along a drawing: `move` is told the steps across and up, or null when it leaves. */
+/** Keyboard navigation of a drawing: calls `move` with the steps across and up, or null when the focus leaves. */
 const walk = (plot, move) => {
   plot.tabIndex = 0;
   const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };

@@ -1,4 +1,4 @@
-// What is drawn on uPlot's canvas below and above its lines: ranges, bars, stacks, intervals, markers, marks.
+// Drawing on uPlot's canvas below and above its lines: ranges, bars, stacks, intervals, markers, marks.
 
 // ---- drawing on uPlot's canvas ----
 
@@ -29,16 +29,16 @@ const polygon = (pen, points) => {
   points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.closePath();
 };
-/** How much of its colour is left to what is drawn lighter. */
+/** Opacity of series that are drawn faint. */
 const FAINT = 0.45;
 const ratio = () => window.devicePixelRatio || 1;
 const placeX = (u, value) => u.valToPos(value, 'x', true);
 const placeY = (u, value, scale) => u.valToPos(value, scale, true);
 
-/** An end of an interval; an upper one that is not known is beyond the top of the plot. */
+/** Position of an end of an interval; an unknown upper end is at the top of the plot. */
 const placeEnd = (u, one, end, at) => (one[end][at] === null ? u.bbox.top : placeY(u, one[end][at], one.scale));
 
-/** Does something with the pen, kept inside the plot, or so far outside. */
+/** Runs `work` with the pen clipped to the plot, extended by `room` pixels. */
 const inside = (u, work, room = 0) => {
   const { ctx: pen, bbox } = u;
   pen.save();
@@ -48,13 +48,13 @@ const inside = (u, work, room = 0) => {
   work(pen, bbox);
   pen.restore();
 };
-/** Whether the values in view stand so far apart, in pixels. */
+/** True if the visible values are at least `apart` pixels apart. */
 const few = (u, one, apart = 13) => {
   const { min, max } = u.scales.x;
   return one.x.filter((x) => x >= min && x <= max).length * apart < u.bbox.width / ratio();
 };
 
-/** What lies below the lines: ranges, bars, stacks, intervals. */
+/** Draws what is below the lines: ranges, bars, stacks, intervals. */
 const drawBelow = (u, panel) =>
   inside(u, (pen, bbox) => {
     for (const mark of panel.marks) if (mark.to !== null) drawRange(u, pen, bbox, mark);
@@ -107,7 +107,7 @@ const drawStacked = (u, pen, one) => {
   pen.globalAlpha = 0.7;
   pen.fill();
   pen.globalAlpha = 1;
-  // The ground shows between two layers, so that they are told apart by more than colour; not where they are noise.
+  // Lines in the background colour separate layers, so that they differ by more than colour; not if values are dense.
   if (!few(u, one, 3)) return;
   pen.beginPath();
   upper.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
@@ -119,7 +119,7 @@ const drawStacked = (u, pen, one) => {
 const drawBand = (u, pen, one) => {
   pen.fillStyle = one.colour();
   pen.globalAlpha = 0.2;
-  // Each piece between two gaps.
+  // Draw each piece between two gaps.
   let piece = [];
   const close = () => {
     if (piece.length > 1) {
@@ -135,7 +135,7 @@ const drawBand = (u, pen, one) => {
   pen.globalAlpha = 1;
 };
 
-/** What lies above the lines: whiskers, markers, marks and their words. */
+/** Draws what is above the lines: whiskers, markers, marks and their labels. */
 const drawAbove = (u, panel) => {
   inside(u, (pen, bbox) => {
     for (const one of panel.series) {
@@ -145,7 +145,7 @@ const drawAbove = (u, panel) => {
     }
     for (const mark of panel.marks) drawMark(u, pen, bbox, mark);
   });
-  // The first and the last one stand on the edge, and are drawn whole.
+  // The first and the last marker are on the edge of the plot: do not clip them.
   inside(
     u,
     (pen) => {
@@ -166,11 +166,11 @@ const drawWhiskers = (u, pen, one) => {
   one.x.forEach((value, at) => {
     if (one.low[at] === null) return;
     const [x, low, high] = [placeX(u, value), placeEnd(u, one, 'low', at), placeEnd(u, one, 'high', at)];
-    // One that is smaller than the marker says nothing.
+    // Omit whiskers that are smaller than the marker.
     if (low - high < 7 * ratio()) return;
     pen.moveTo(x, low);
     pen.lineTo(x, high);
-    // An interval without an upper end goes on, and has no tip there.
+    // An interval without an upper end has no cap there.
     for (const y of one.high[at] === null ? [low] : [low, high]) {
       pen.moveTo(x - tip, y);
       pen.lineTo(x + tip, y);
@@ -221,7 +221,7 @@ const MARK_ROW = 15;
 const markRows = (panel) =>
   Math.min(3, panel.marks.filter((mark) => mark.upright && mark.label && !mark.silent).length);
 
-/** The words of marks: of upright ones in rows above the plot, of level ones at its edge, none over another. */
+/** Labels of marks, without overlap: vertical ones in rows above the plot, horizontal ones at its edge. */
 const writeMarks = (u, panel) => {
   const { ctx: pen, bbox } = u;
   const size = ratio();
@@ -240,7 +240,7 @@ const writeMarks = (u, panel) => {
     const box = [left - 4 * size, middle - 7 * size, left + width + 4 * size, middle + 7 * size];
     if (!free(box)) return false;
     taken.push(box);
-    // Lines below it are kept off by an edge in the colour of the ground.
+    // An outline in the background colour separates the label from lines below it.
     pen.strokeStyle = look.paper;
     pen.lineWidth = 4 * size;
     pen.lineJoin = 'round';

@@ -1,6 +1,6 @@
-// A field of coloured cells. Goes in: a figure and its data. Comes out: a canvas that tells values.
+// A heat map. Input: a figure and its data. Output: a canvas with a tooltip for values.
 
-// ---- a field of cells ----
+// ---- a heat map ----
 
 const heatChart = (figure, data) => {
   const plot = figure.querySelector('.plot');
@@ -12,7 +12,7 @@ const heatChart = (figure, data) => {
     return null;
   }
   const scaled = (value) => (data.log ? Math.log(value) : value);
-  // Colours span the values, and at least the range that was asked for: noise is not to look like a pattern.
+  // Colours span the values, and at least the requested range, so that noise does not look like a pattern.
   const spanned = values.concat(data.range || []);
   const [least, most] = [
     scaled(spanned.reduce((a, b) => Math.min(a, b))),
@@ -25,7 +25,7 @@ const heatChart = (figure, data) => {
     const below = Math.min(stops.length - 2, Math.floor(place));
     return stops[below].map((part, index) => part + (stops[below + 1][index] - part) * (place - below));
   };
-  // One pixel a cell, painted once; stretched whenever it is drawn.
+  // One pixel per cell, painted once and scaled whenever it is drawn.
   const field = element('canvas');
   [field.width, field.height] = [wide, high];
   const pen = field.getContext('2d');
@@ -111,7 +111,7 @@ const heatChart = (figure, data) => {
   return { build, plot };
 };
 
-/** Hatching, which shows where no cell is painted over it. */
+/** Hatching, visible where no cell is painted over it. */
 const hatch = (pen, area) => {
   pen.save();
   pen.beginPath();
@@ -127,7 +127,7 @@ const hatch = (pen, area) => {
   pen.restore();
 };
 
-/** The heads of rows and columns, as many as there is room for. */
+/** Headings of rows and columns, as many as fit. */
 const writeHeads = (pen, area, { columns, rows }) => {
   pen.fillStyle = look.soft;
   pen.textBaseline = 'middle';

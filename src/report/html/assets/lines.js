@@ -1,12 +1,12 @@
-// A chart of lines. Goes in: a figure and its data. Comes out: panels of uPlot with legends, a cursor that tells
-// values, and zoom; all panels of a figure show the same part of their horizontal axis.
+// A line chart. Input: a figure and its data. Output: uPlot panels with legends, a cursor that shows values, and zoom;
+// all panels of a figure show the same part of their horizontal axis.
 
 // ---- a figure with axes ----
 
-/** The room beside a plot for the figures at its axis. */
+/** Width next to a plot for the labels of its axis. */
 const side = (width) => (width < 500 ? 50 : 58);
 
-/** The nearest value of a series to a place, unless it is far away. */
+/** Index of the value of a series nearest to a position, unless it is far away. */
 const nearest = (u, row, index, x) => {
   const values = u.data[row];
   const known = (at) => values[at] !== null && values[at] !== undefined;
@@ -51,13 +51,13 @@ const optionsOf = (chart, panel, last, width, height) => {
     axisOf(panel.y, 'y', 3, { size: side(width) }),
   ];
   if (panel.right) axes.push(axisOf(panel.right, 'right', 1, { size: side(width), grid: { show: false } }));
-  // While scales are made, the new horizontal one is told by the values of its series alone.
+  // While uPlot computes scales, the new horizontal scale is available only as the range of its series.
   const scaleOf = (axis, key) => ({
     time: false,
     distr: axis.log ? 3 : 1,
     range: (u) => vertical(panel, key, u.series[0].min, u.series[0].max),
   });
-  // What is in view is the chart's to say: uPlot would round a logarithmic axis to whole decades.
+  // The chart sets the visible range: uPlot would round a logarithmic axis to whole decades.
   const kept = () => chart.view;
   const scales = { x: { time: false, auto: false, distr: panel.x.log ? 3 : 1, range: kept }, y: scaleOf(panel.y, 'y') };
   if (panel.right) scales.right = scaleOf(panel.right, 'right');
@@ -99,7 +99,7 @@ const optionsOf = (chart, panel, last, width, height) => {
   };
 };
 
-/** A small picture of a series: its line and marker. */
+/** The legend symbol of a series: its line and marker. */
 const swatch = (one) => {
   const NS = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(NS, 'svg');
@@ -133,7 +133,7 @@ const swatch = (one) => {
   return svg;
 };
 
-/** A chart of lines: one panel or several below each other. */
+/** A line chart: one panel, or several below each other. */
 const axesChart = (figure, data) => {
   const plot = figure.querySelector('.plot');
   const panels = data.panels.map((panel) => ready(panel, data.xs));
@@ -142,7 +142,7 @@ const axesChart = (figure, data) => {
     plot.append(element('p', 'none-drawn', 'Nothing was measured that could be drawn here.'));
     return null;
   }
-  // What happened at a moment is named in the first panel only.
+  // A vertical mark has its label in the first panel only.
   const named = new Set();
   for (const mark of panels.flatMap((panel) => panel.marks)) {
     const name = `${mark.upright} ${mark.at} ${mark.label}`;
@@ -161,7 +161,7 @@ const axesChart = (figure, data) => {
     panels,
     view: full,
     anyRight: panels.some((panel) => panel.right),
-    /** What was dragged over comes to fill every panel. */
+    /** Zooms all panels to the selected range. */
     selected(u) {
       const { left, width } = u.select;
       if (u !== active || width < 4) return;
@@ -183,19 +183,19 @@ const axesChart = (figure, data) => {
     plot.focus({ preventScroll: true });
   });
 
-  /** Shows a part of the horizontal axis in every panel. */
+  /** Shows a range of the horizontal axis in every panel. */
   const show = (view) => {
     chart.view = view;
     plots.forEach(draw);
     whole.hidden = view[0] <= full[0] && view[1] >= full[1];
   };
   const draw = (u) => u.setScale('x', { min: chart.view[0], max: chart.view[1] });
-  // Fingers and keys stretch the axis as it is drawn.
+  // Touch and keys zoom in drawn coordinates, which are logarithms on a logarithmic axis.
   const [drawn, value] = panels[0].x.log ? [Math.log10, (at) => 10 ** at] : [(at) => at, (at) => at];
   const [least, most] = full.map(drawn);
-  /** The ends of what is in view, as drawn. */
+  /** The visible range, in drawn coordinates. */
   const ends = () => chart.view.map(drawn);
-  /** Shows what lies between two places of the axis as drawn, moved to where there is something. */
+  /** Shows the range between two drawn coordinates, moved to within the data. */
   const stretch = (low, high) => {
     const span = high - low;
     if (!(span > (most - least) * 1e-4)) return;
@@ -205,7 +205,7 @@ const axesChart = (figure, data) => {
     show([from, from + span].map(value));
   };
 
-  /** Says what is at the cursor. */
+  /** Shows the values at the cursor. */
   const tell = () => {
     const { left, top } = active.cursor;
     if (left === undefined || left < 0) {
@@ -331,7 +331,7 @@ const axesChart = (figure, data) => {
   return { build, plot };
 };
 
-/** Lets two fingers stretch and move what is in view: what lay below them stays there. One scrolls the page. */
+/** Zoom and pan with two fingers: the points below them stay below them. One finger scrolls the page. */
 const pinching = (plot, ends, stretch) => {
   let held = null;
   const fingers = (event) => {
@@ -355,7 +355,7 @@ const pinching = (plot, ends, stretch) => {
   );
 };
 
-/** The label below the horizontal axis; of moments, with the day. */
+/** Label below the horizontal axis; for times, with the day. */
 const horizontalLabel = (axis, [from, to]) => {
   if (axis.unit !== 'moment') return `${axis.label} →`;
   const [first, last] = [date(from).slice(0, 10), date(to).slice(0, 10)];

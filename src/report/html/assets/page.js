@@ -1,4 +1,4 @@
-// The last part of the page's script: draws all charts, and sees to theme, paper, copying and contents.
+// The last part of the page's script: draws all charts, and handles theme, printing, copying and the table of contents.
 
 // ---- the page ----
 
@@ -27,7 +27,7 @@ const drawAll = () => {
   }
 };
 
-/** The button that changes between light and dark. */
+/** Button that switches between light and dark. */
 const theme = () => {
   const button = document.getElementById('theme');
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -44,7 +44,7 @@ const theme = () => {
     tell();
     redraw();
   });
-  // Paper is light, and narrower than a screen.
+  // Print with the light theme, at the width of paper.
   let before;
   window.addEventListener('beforeprint', () => {
     before = root.dataset.theme;
@@ -60,7 +60,7 @@ const theme = () => {
   });
 };
 
-/** A button at each text that is to be copied. */
+/** A copy button at each text that can be copied. */
 const copying = () => {
   for (const box of document.querySelectorAll('.code')) {
     const button = element('button', '', 'Copy');
@@ -71,7 +71,7 @@ const copying = () => {
         await navigator.clipboard.writeText(text);
         button.textContent = 'Copied';
       } catch {
-        // Not allowed for a file in some browsers: it is selected, and the reader copies it.
+        // Some browsers forbid this for local files: select the text for the reader to copy.
         getSelection().selectAllChildren(box.querySelector('code'));
         button.textContent = 'Selected';
       }
@@ -82,7 +82,7 @@ const copying = () => {
   }
 };
 
-/** Shows in the contents which section is being read. */
+/** Marks the current section in the table of contents. */
 const following = () => {
   const links = new Map([...document.querySelectorAll('nav a')].map((link) => [link.hash.slice(1), link]));
   const seen = new IntersectionObserver(
