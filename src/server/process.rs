@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LOOK: Nanos = Nanos::from_millis(20);
 /// Number of log lines in an error message.
 const LINES: usize = 12;
+/// Maximum number of errors shown from above the end of a log.
+const ERRORS: usize = 4;
 
 /// Starts a program in the server's folder, as the server's user, with its output in the server's log.
 ///
@@ -105,10 +107,13 @@ pub(super) fn stopped() -> Error {
     Error::failed("stopped while the private server was being made; it was removed", "")
 }
 
+/// The last lines of a log, after the errors above them: some programs end theirs with advice.
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let from = lines.len().saturating_sub(LINES);
-    lines[from..].iter().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+    let (above, last) = lines.split_at(lines.len().saturating_sub(LINES));
+    let is_error = |line: &&&str| ["ERROR", "FATAL", "PANIC"].iter().any(|word| line.contains(word));
+    let errors = above.iter().filter(is_error).take(ERRORS);
+    errors.chain(last).map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
 }
 
 /// Sends a signal. Ignores processes that are gone.
@@ -148,6 +153,15 @@ pub(super) fn kill_all_in(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_above_the_end_of_a_log_are_shown() {
+        let advice = "see the manual\n".repeat(LINES);
+        let shown = tail(&format!("starting\n[ERROR] no space left\n{advice}"));
+        assert!(shown.starts_with("    [ERROR] no space left\n    see the manual"), "{shown}");
+        assert_eq!(shown.lines().count(), LINES + 1);
+        assert_eq!(tail("one\n\ntwo\n"), "    one\n    two");
+    }
 
     #[test]
     fn an_error_shows_the_last_lines_of_the_log() {

@@ -254,8 +254,8 @@ fn unreadable_and_unwritable_files_are_named() {
             (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
         };
         for (arguments, words) in [
-            ("check secret", "'secret' may not be read: permission denied"),
-            ("orion -run oltp -testname list --out /tmp/rigel-unused", "'secret' may not be read: permission denied"),
+            ("check secret", "'secret' cannot be read: permission denied"),
+            ("orion -run oltp -testname list --out /tmp/rigel-unused", "'secret' cannot be read: permission denied"),
             ("orion -run oltp -testname hidden", "'hidden.lun': Permission denied"),
             ("orion -run oltp --target sim:", "cannot be written to: Permission denied"),
         ] {

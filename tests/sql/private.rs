@@ -158,7 +158,7 @@ fn a_run_on_a_private_server_is_resumed_on_another_one_like_it() {
             cut_short(&place, &bin, "INT", factor).map(|run| (place, run))
         });
         let other = ends(&place, &format!("sql run --resume run --server-bin {}", older.display()), 2);
-        assert!(other.contains("this run cannot go on: the server was PostgreSQL 18."), "{other}");
+        assert!(other.contains("this run cannot be resumed: the server was PostgreSQL 18."), "{other}");
         let set = format!("sql run --resume run --server-bin {} --server-set fsync=off", bin.display());
         let set = ends(&place, &set, 2);
         assert!(set.contains("the private server of this run was made with --server-bin"), "{set}");
@@ -166,7 +166,7 @@ fn a_run_on_a_private_server_is_resumed_on_another_one_like_it() {
             ("sql run --resume run --buffer-cache 64MiB", "--buffer-cache"),
             ("sql run --resume run --on storage", "--on"),
             ("sql run --resume run --rate 100", "--rate"),
-            ("curve --resume run", "resume it by `rigel sql run --resume run --server-bin"),
+            ("curve --resume run", "resume it with `rigel sql run --resume run --server-bin"),
             ("layers --resume run", "this run was made by rigel sql run"),
         ] {
             let refused = ends(&place, line, 2);

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// The terms of a series.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PredictabilityTerms {
-    /// The objectives of each round, in the order of [`Round::kept`].
+    /// The objectives of each round, in the order of [`Round::kept`](crate::analyse::Round::kept).
     pub objectives: Vec<Objective>,
     /// The fraction of time for which each objective must be kept, such as 0.99.
     pub share: f64,

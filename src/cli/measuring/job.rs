@@ -122,7 +122,7 @@ pub(in crate::cli) fn same_device(directory: &Path, then: Option<(u32, u32)>) ->
     match then.zip(now).filter(|(then, now)| then != now) {
         Some(((major, minor), (major_now, minor_now))) => Err(Error::usage(
             format!(
-                "this run cannot go on: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
+                "this run cannot be resumed: '{}' was on device {major}:{minor} and is on {major_now}:{minor_now}",
                 directory.display()
             ),
             "mount the storage that it was started on, or start another run",
