@@ -41,9 +41,8 @@ pub struct Quantile {
     /// The upper limit is unknown if it would lie above the maximum measured value, if fewer than five independent
     /// values lie beyond the quantile, or if these come in bunches, spread over fewer than fifteen windows.
     ///
-    /// There is no interval with fewer than [`BATCHES_MIN`](crate::analyse::BATCHES_MIN) windows, without an independent
-    /// value
-    /// beyond the quantile, or if even the maximum measured value lies below the true quantile with a probability
+    /// There is no interval with fewer than [`BATCHES_MIN`](crate::analyse::BATCHES_MIN) windows,
+    /// without an independent value beyond the quantile, or if even the maximum measured value lies below the true quantile with a probability
     /// above 2.5 %, as with fewer than 3.7 / (1 - `q`) operations; likewise for the minimum. There is none either if
     /// windows differ so much that no lower limit above the minimum value is known.
     pub interval: Option<Limits>,
